@@ -119,8 +119,8 @@ func TestDispatchThatIsNotPickedUpIsSuspicion(t *testing.T) {
 	n := c.Start("n")
 	n.StopLastLane() // the node heartbeats but picks up nothing
 	in := c.Input(`{name: suspicion, tasks: {a: {type: shell, spec: {command: x}}}}`)
-	// The other node has as much time to pick it up.
-	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(15 * time.Second), PickupTimeout: durationpb.New(5 * time.Second)}
+	// The pick-up time-out is at least the other one. The other node has as much time to pick it up.
+	in.Options = &v1.RunOptions{HeartbeatTimeout: durationpb.New(5 * time.Second), PickupTimeout: durationpb.New(5 * time.Second)}
 	h := c.Submit(in)
 	h.AwaitTask("a", func(a *v1.Task) bool { return a.GetSuspicions() > 0 })
 	reg := registry.New(c.Conn)

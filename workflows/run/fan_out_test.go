@@ -1,7 +1,6 @@
 package run_test
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -65,37 +64,6 @@ func TestTaskFansOutOverNumberListOrOutput(t *testing.T) {
 	workertest.Replay(t, "fan-out", limits.Run{}, h.History(""))
 }
 
-// TestInstancesFailAndRetryIndividually checks that each instance has its own retries, failures and end.
-func TestInstancesFailAndRetryIndividually(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		fields    string
-		steps     []fake.Step
-		state     string
-		instances string
-		text      string
-		exitCode  int32
-	}{
-		"retried":     {"concurrency: 1, retry: {backoffMs: 1}", []fake.Step{{}, fake.Exit(3), {}}, "completed", "completed completed completed", "", 0},
-		"stops early": {"concurrency: 1, retry: {maxRetries: 0}", []fake.Step{{}, fake.Exit(3), {}}, "failed instances", "completed failed skipped", "1 of 3 instances failed: each[1]: exit code 3", 3},
-		"allowed":     {"concurrency: 1, maxFailures: 1, retry: {maxRetries: 0}", []fake.Step{{}, fake.Exit(3), {}}, "completed", "completed failed completed", "", 3},
-		"dead":        {"maxFailures: 2, retry: {maxRetries: 1, backoffMs: 1}", []fake.Step{fake.Exit(1)}, "failed instances", "dead_letter dead_letter dead_letter", "3 of 3 instances failed: each[0]: exit code 1", 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := workertest.Shared(t).Nodes(t, workertest.Script{"each": test.steps})
-			c.Start("n")
-			run := c.Do(fmt.Sprintf(`{name: fails, tasks: {each: {type: shell, spec: {command: x}, parallel: 3, %s}}}`, test.fields))
-			state := map[bool]string{true: "completed", false: "failed"}[test.state == "completed"]
-			workertest.CheckRun(t, run, state, map[string]string{"each": test.state})
-			each := run.Tasks["each"]
-			if got := instances(each); got != test.instances || each.GetError() != test.text || each.GetResult().GetExitCode() != test.exitCode {
-				t.Errorf("%s, %q, exit code %d; want %s, %q, %d", got, each.GetError(), each.GetResult().GetExitCode(), test.instances, test.text, test.exitCode)
-			}
-		})
-	}
-}
-
 // TestFanOutOverUnsuitableValueFails checks that a value that cannot be fanned out over fails the task, and that the
 // error shows it.
 func TestFanOutOverUnsuitableValueFails(t *testing.T) {
@@ -127,58 +95,36 @@ func TestOutputsOfInstancesAreAList(t *testing.T) {
 	}
 }
 
-// TestFanOutContinuesAcrossContinueAsNew checks that a fan-out continues through many executions, also in batches, and
-// that its instances can be paged.
+// TestFanOutContinuesAcrossContinueAsNew checks that a fan-out continues through many executions, in batches, and that
+// its instances can be paged.
 func TestFanOutContinuesAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
 	y := workertest.SharedWithin(t, shortHistory(100))
-	for _, batch := range []string{"1", "3", "auto"} {
-		t.Run("batch "+batch, func(t *testing.T) {
-			t.Parallel()
-			c := y.Nodes(t, workertest.Script{"each": {{Output: "n=1"}, fake.Exit(1), {}}, "z": {{Block: true}}})
-			c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 3 })
-			h := c.Submit(c.Input(fmt.Sprintf(`{name: long, tasks: {
-				each: {type: shell, spec: {command: x}, parallel: 60, concurrency: 7, retry: {backoffMs: 1}, batch: %s},
-				z: {type: shell, spec: {command: x}, dependsOn: [each], condition: "parent.each.outputs[0].n == '1' || parent.each.completed == 60"}}}`, batch)))
-			h.AwaitTask("each", func(x *v1.Task) bool { return x.GetCounts()["completed"] > 10 })
-			if err := sendUpdate(h, names.PauseUpdate, &historyv1.RunCommand{}); err != nil && c.Calls()["each"] < 61 {
-				t.Fatal(err)
-			}
-			if err := sendUpdate(h, names.ResumeUpdate, &historyv1.RunCommand{}); err != nil && c.Calls()["each"] < 61 {
-				t.Fatal(err)
-			}
-			h.AwaitTask("each", func(x *v1.Task) bool { return x.GetState() == "completed" })
-			if n := len(executionsOf(h)); n < 2 && batch != "auto" {
-				t.Errorf("%d executions", n)
-			}
-			h.AwaitTask("z", func(x *v1.Task) bool { return x.GetState() == "assigned" })
-			page := instancesPage(h, h.ID, &historyv1.InstancesRequest{Task: "each", From: 40, Limit: 5})
-			if len(page.GetInstances()) != 5 || page.GetInstances()[0].GetIndex() != 40 || page.GetNext() != 45 {
-				t.Errorf("page %v", page)
-			}
-			c.Fake.Release("z")
-			run := h.Wait()
-			workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed", "z": "completed"})
-			if each := run.Tasks["each"]; len(each.GetInstances()) != 60 || each.GetCounts()["completed"] != 60 || c.Calls()["each"] != 61 {
-				t.Errorf("%d instances, %v, %d executions", len(each.GetInstances()), each.GetCounts(), c.Calls()["each"])
-			}
-		})
+	c := y.Nodes(t, workertest.Script{"each": {{Output: "n=1"}, fake.Exit(1), {}}, "z": {{Block: true}}})
+	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 3 })
+	h := c.Submit(c.Input(`{name: long, tasks: {
+		each: {type: shell, spec: {command: x}, parallel: 60, concurrency: 7, retry: {backoffMs: 1}, batch: 3},
+		z: {type: shell, spec: {command: x}, dependsOn: [each], condition: "parent.each.outputs[0].n == '1' || parent.each.completed == 60"}}}`))
+	h.AwaitTask("each", func(x *v1.Task) bool { return x.GetCounts()["completed"] > 10 })
+	if err := sendUpdate(h, names.PauseUpdate, &historyv1.RunCommand{}); err != nil && c.Calls()["each"] < 61 {
+		t.Fatal(err)
 	}
-}
-
-func TestMaxParallelAppliesToWholeRun(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}, "b": {{Block: true}}})
-	c.Start("n")
-	h := c.Submit(c.Input(`{name: narrow, maxParallel: 1, tasks: {
-		a: {type: shell, spec: {command: x}, priority: 5}, b: {type: shell, spec: {command: x}}}}`))
-	c.AwaitRunning("a")
-	b := h.AwaitTask("b", func(x *v1.Task) bool { return x.GetState() == "queued" })
-	if !strings.Contains(b.GetError(), "maxParallel") {
-		t.Errorf("b waits: %v", b)
+	if err := sendUpdate(h, names.ResumeUpdate, &historyv1.RunCommand{}); err != nil && c.Calls()["each"] < 61 {
+		t.Fatal(err)
 	}
-	c.Fake.Release("a")
-	c.AwaitRunning("b")
-	c.Fake.Release("b")
-	workertest.CheckRun(t, h.Wait(), "completed", nil)
+	h.AwaitTask("each", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	if n := len(executionsOf(h)); n < 2 {
+		t.Errorf("%d executions", n)
+	}
+	h.AwaitTask("z", func(x *v1.Task) bool { return x.GetState() == "assigned" })
+	page := instancesPage(h, h.ID, &historyv1.InstancesRequest{Task: "each", From: 30, Limit: 5})
+	if len(page.GetInstances()) != 5 || page.GetInstances()[0].GetIndex() != 30 || page.GetNext() != 35 {
+		t.Errorf("page %v", page)
+	}
+	c.Fake.Release("z")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed", "z": "completed"})
+	if each := run.Tasks["each"]; len(each.GetInstances()) != 60 || each.GetCounts()["completed"] != 60 || c.Calls()["each"] != 61 {
+		t.Errorf("%d instances, %v, %d executions", len(each.GetInstances()), each.GetCounts(), c.Calls()["each"])
+	}
 }

@@ -57,30 +57,6 @@ func atOnce(all []span) (most int) {
 	return most
 }
 
-// TestMutexHasOneHolderAcrossRuns checks that one attempt at a time holds a mutex across all runs, and that other tasks
-// of the runs continue.
-func TestMutexHasOneHolderAcrossRuns(t *testing.T) {
-	t.Parallel()
-	step := workertest.Script{"a": {{Duration: 2 * time.Millisecond}}, "b": {{Duration: 2 * time.Millisecond}}}
-	c := workertest.Shared(t).Nodes(t, step)
-	c.Start("n")
-	const runs = 10
-	document := fmt.Sprintf(`{name: mutex, tasks: {a: {type: shell, spec: {command: x}, mutex: m-%[1]s}, b: {type: shell, spec: {command: x}, mutex: m-%[1]s}}}`, c.Label[:8])
-	var handles []*workertest.Handle
-	for range runs {
-		handles = append(handles, c.Submit(c.Input(document)))
-	}
-	var all []span
-	for _, h := range handles {
-		run := h.Wait()
-		workertest.CheckRun(t, run, "completed", nil)
-		all = append(all, spans(t, run)...)
-	}
-	if n := atOnce(all); n != 1 || len(all) != 2*runs {
-		t.Errorf("%d of %d ran at once", n, len(all))
-	}
-}
-
 // TestSemaphoreAdmitsAsManyHoldersAsItHasPlaces checks that a semaphore admits as many holders as it has places,
 // including instances of several runs, and that a lock name from expressions survives continue-as-new.
 func TestSemaphoreAdmitsAsManyHoldersAsItHasPlaces(t *testing.T) {
@@ -171,37 +147,6 @@ func TestLockNamesAreMadeFromExpressions(t *testing.T) {
 	workertest.Replay(t, "lock-name", limits.Run{}, second.History(""))
 }
 
-// TestInstancesTakeTheLocksThatTheirItemsName checks that instances in partitions of a large fan-out take the locks
-// that their items name.
-func TestInstancesTakeTheLocksThatTheirItemsName(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, inPartitions)
-	c := y.Nodes(t, workertest.Script{"each": {{Duration: 20 * time.Millisecond}}})
-	c.Start("n")
-	lock := uniqueLock()
-	document := fmt.Sprintf(`{name: named, tasks: {first: {type: shell, spec: {command: x}}, each: {
-		type: shell, spec: {command: x}, dependsOn: [first], foreach: [a, b, a, b, a, b, a, b, a, b, a, b, a, b, a, b],
-		semaphore: {name: "${{ input.item }}-${{ parent.first.exitCode }}-${{ workflow.name }}-%s", limit: 1}}}}`, lock)
-	h := c.Submit(c.Input(document))
-	workertest.CheckRun(t, h.Wait(), "completed", nil)
-	var byItem [2][]span
-	for _, from := range []int{0, 4, 8, 12} {
-		res := instancesPage(h, h.Partition(0, "each", from).ID, &historyv1.InstancesRequest{Task: "each", From: int32(from), Limit: 4})
-		for _, i := range res.GetInstances() {
-			item := &byItem[i.GetIndex()%2]
-			*item = append(*item, span{i.GetStartedAt().AsTime(), i.GetCompletedAt().AsTime()})
-		}
-	}
-	for item, all := range byItem {
-		if n := atOnce(all); n != 1 || len(all) != 8 {
-			t.Errorf("%d of %d with item %d ran at once", n, len(all), item)
-		}
-	}
-	for _, lock := range []string{"a-0-named-" + lock, "b-0-named-" + lock} {
-		y.AwaitLockEnd(t, names.TaskLock(lock))
-	}
-}
-
 // turns submits runs of a workflow with one task that runs until it is released. At most one of the runs may be open.
 type turns struct {
 	*workertest.Nodes
@@ -238,8 +183,7 @@ func awaitWaitFor(h *workertest.Handle, other *workertest.Handle) {
 	}
 }
 
-// TestRunsFollowTheirConcurrencyStrategy checks that the runs of a workflow follow its concurrency strategy, whatever
-// started them.
+// TestRunsFollowTheirConcurrencyStrategy checks that a run waits for its place, or replaces the run that has it.
 func TestRunsFollowTheirConcurrencyStrategy(t *testing.T) {
 	t.Parallel()
 	y := workertest.Shared(t)
@@ -282,22 +226,6 @@ func TestRunsFollowTheirConcurrencyStrategy(t *testing.T) {
 		}
 		awaitStart(second)
 	})
-	for strategy, state := range map[string]string{"skip": "cancelled", "fail": "rejected"} {
-		task := map[string]string{"skip": "cancelled", "fail": "rejected concurrency"}[strategy]
-		t.Run(strategy, func(t *testing.T) {
-			c := newTurns(t, y, strategy)
-			first := c.submit()
-			awaitStart(first)
-			run := c.submit().Wait()
-			workertest.CheckRun(t, run, state, map[string]string{"a": task})
-			if run.GetReason() != "concurrency" || !strings.Contains(run.GetError(), "open already: "+first.ID) {
-				t.Errorf("%s", workertest.Summary(run))
-			}
-			first.Cancel(nil)
-			first.Wait()
-			awaitStart(c.submit())
-		})
-	}
 }
 
 // TestRunFailsAtOnceForWhatIsHeldAboveIt checks that a run does not wait for a lock, or for a run slot, that is held until the run

@@ -134,25 +134,25 @@ func TestRerunOfInstancesOfManyPartitionsLeavesTheOthers(t *testing.T) {
 	t.Parallel()
 	y := workertest.SharedWithin(t, limits.Run{Instances: 2, PartitionInstances: 2, HistoryEvents: 20})
 	var steps []fake.Step
-	for range 48 {
+	for range 36 {
 		steps = append(steps, fake.Exit(1))
 	}
 	c := y.Nodes(t, workertest.Script{"each": append(steps, fake.Step{Block: true})})
 	c.Start("n")
-	in := c.Input(`{name: letters, tasks: {each: {type: shell, spec: {command: x}, parallel: 24, maxFailures: 23, retry: {maxRetries: 1, backoffMs: 1}}}}`)
+	in := c.Input(`{name: letters, tasks: {each: {type: shell, spec: {command: x}, parallel: 18, maxFailures: 17, retry: {maxRetries: 1, backoffMs: 1}}}}`)
 	h := c.Submit(in)
 	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"each": "failed instances"})
 	before := len(executionsOf(h))
 	var back []string
-	for from := range 12 {
+	for from := range 9 {
 		back = append(back, names.InstanceName("each", from*2))
 	}
 	h = rerunTasks(h, in, 1, back...)
-	workertest.Eventually(t, "as many parts as may be are open", func() bool { return c.Calls()["each"] == 48+8 })
+	workertest.Eventually(t, "as many parts as may be are open", func() bool { return c.Calls()["each"] == 36+8 })
 	workertest.Eventually(t, "the run has continued as new", func() bool { return len(executionsOf(h)) > before+1 })
 	c.Fake.Release("each")
 	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"each": "completed"})
-	if n := c.Calls()["each"]; n != 48+12 {
+	if n := c.Calls()["each"]; n != 36+9 {
 		t.Errorf("%d executions", n)
 	}
 }

@@ -103,38 +103,6 @@ tasks:
 	}
 }
 
-// TestCancelEndsPartitions checks that cancelling or terminating a run also ends its partitions.
-func TestCancelEndsPartitions(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, inPartitions)
-	for name, end := range map[string]func(*workertest.Handle){
-		"cancelled": func(h *workertest.Handle) { h.Cancel(nil) },
-		"terminated": func(h *workertest.Handle) {
-			if err := h.Conn.TerminateWorkflow(h.T.Context(), h.ID, "", "test"); err != nil {
-				h.T.Error(err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := y.Nodes(t, workertest.Script{"each": {{}, {Block: true}}})
-			c.Start("n")
-			h := c.Submit(c.Input(`{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 12}}}`))
-			c.AwaitRunning("each")
-			child := h.Partition(0, "each", 4)
-			end(h)
-			if name == "terminated" {
-				c.Fake.Release("each") // the partition learns of the end when it reports
-			} else {
-				workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"each": "cancelled"})
-			}
-			if !child.AwaitEnd() {
-				t.Error("a part is still open")
-			}
-		})
-	}
-}
-
 // TestPartitionsOutliveExecutionsOfTheirRun checks that run and partitions continue as new, and that partitions outlive
 // executions of the run.
 func TestPartitionsOutliveExecutionsOfTheirRun(t *testing.T) {

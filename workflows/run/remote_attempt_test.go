@@ -190,37 +190,3 @@ func TestInstanceCountsAsAwaitedUntilItsEnd(t *testing.T) {
 	jobs.End("x", executor.Result{})
 	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"x": "completed"})
 }
-
-// TestRetriedRemoteDeadLetterRunsAnew checks that a retried dead letter runs anew, although its attempt number repeats
-// an earlier one.
-func TestRetriedRemoteDeadLetterRunsAnew(t *testing.T) {
-	t.Parallel()
-	c, jobs := workertest.Shared(t).Nodes(t, nil), fake.NewCluster()
-	c.Start("n", withRemote(jobs))
-	h := c.Submit(remoteInput(c, `{name: remote-put-back, failurePolicy: continue, tasks: {x: {type: shell, spec: {command: x}, retry: {maxRetries: 1, backoffMs: 5}}, y: {type: shell, spec: {command: y}}}}`))
-	ctx, cancel := context.WithTimeout(t.Context(), workertest.Limit)
-	defer cancel()
-	runs := func(n int) {
-		t.Helper()
-		if err := jobs.Await(ctx, "x", func(j []fake.Job) bool { return len(j) == n }); err != nil {
-			t.Fatalf("%d Jobs: %v", len(jobs.Jobs("x")), err)
-		}
-	}
-	for n := range 2 {
-		runs(n + 1)
-		jobs.End("x", executor.Result{ExitCode: 1})
-	}
-	awaitVisibleDeadLetters(h, 1)
-	if err := retryTask(h, "x"); err != nil {
-		t.Fatal(err)
-	}
-	runs(3)
-	jobs.End("x", executor.Result{})
-	jobs.End("y", executor.Result{})
-	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"x": "completed", "y": "completed"})
-	for i, j := range jobs.Jobs("x") {
-		if j.Identity.Attempt > 1 || j.Starts != 1 || len(j.Dispatches) != 1 || j.Dispatches[0].Remote.Continues {
-			t.Errorf("Job %d is %+v", i, j)
-		}
-	}
-}

@@ -30,21 +30,6 @@ func TestRerunContinuesFromCheckpoint(t *testing.T) {
 	}
 }
 
-// TestRerunOfDeadLetterContinuesFromItsCheckpoint checks that a dead letter that is retried in the next generation also
-// gets its checkpoint.
-func TestRerunOfDeadLetterContinuesFromItsCheckpoint(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, nil)
-	p := startPuppet(c, "n", leaveCheckpoint("one"), leaveCheckpoint("two"))
-	in := c.Input(`{name: letter, tasks: {a: {type: shell, spec: {command: x}, retry: {maxRetries: 1, backoffMs: 1}}}}`)
-	h := c.Submit(in)
-	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"a": "dead_letter"})
-	workertest.CheckRun(t, rerunTasks(h, in, 1, "a").Wait(), "completed", map[string]string{"a": "completed"})
-	if got := p.checkpoints(); got != "a: a:one a:two " {
-		t.Errorf("the requests bring %q", got)
-	}
-}
-
 // TestRerunOfInstancesContinuesFromTheirCheckpoints checks that a failed instance gets its checkpoint in the next
 // generation, also in a partition of a large fan-out.
 func TestRerunOfInstancesContinuesFromTheirCheckpoints(t *testing.T) {

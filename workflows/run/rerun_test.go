@@ -65,42 +65,41 @@ func TestRerunRepeatsOnlyWhatFailed(t *testing.T) {
 func TestRerunStartsInstancesThatNeverStarted(t *testing.T) {
 	t.Parallel()
 	y := workertest.SharedWithin(t, inPartitions)
-	for kind, instances := range map[string]int{"inline": 4, "large": 12} { // inPartitions: 4 a partition, and at most that many inline
-		for how, second := range map[string]fake.Step{"failed": fake.Exit(1), "cancelled": {Block: true}} {
-			t.Run(kind+" "+how, func(t *testing.T) {
-				c := y.Nodes(t, workertest.Script{"each": {{}, second, {}}})
-				c.Start("n")
-				in := c.Input(fmt.Sprintf(`{name: halfway, tasks: {
-					each: {type: shell, spec: {command: x}, parallel: %d, concurrency: 1, retry: {maxRetries: 0}},
-					last: {type: shell, spec: {command: x}, dependsOn: [each]}}}`, instances))
-				h := c.Submit(in)
-				if how == "cancelled" {
-					workertest.Eventually(t, "the second instance runs", func() bool { return c.Calls()["each"] == 2 })
-					h.Cancel(nil)
+	const instances = 12 // in three partitions
+	for how, second := range map[string]fake.Step{"failed": fake.Exit(1), "cancelled": {Block: true}} {
+		t.Run(how, func(t *testing.T) {
+			c := y.Nodes(t, workertest.Script{"each": {{}, second, {}}})
+			c.Start("n")
+			in := c.Input(fmt.Sprintf(`{name: halfway, tasks: {
+				each: {type: shell, spec: {command: x}, parallel: %d, concurrency: 1, retry: {maxRetries: 0}},
+				last: {type: shell, spec: {command: x}, dependsOn: [each]}}}`, instances))
+			h := c.Submit(in)
+			if how == "cancelled" {
+				workertest.Eventually(t, "the second instance runs", func() bool { return c.Calls()["each"] == 2 })
+				h.Cancel(nil)
+			}
+			if run := h.Wait(); run.GetState() != how || run.GetTasks()["each"].GetCounts()["completed"] != 1 {
+				t.Fatalf("%s, %v", run.GetState(), run.GetTasks()["each"].GetCounts())
+			}
+			run := h.Rerun(in, 1, &historyv1.Rerun{Failed: true}).Wait()
+			workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed", "last": "completed"})
+			if got := fmt.Sprint(run.GetTasks()["each"].GetCounts()); got != fmt.Sprintf("map[completed:%d]", instances) {
+				t.Errorf("each: %s", got)
+			}
+			times := map[string]int{}
+			for _, index := range valuesSeen(c, "each", "SWITCHYARD_INDEX") {
+				times[index]++
+			}
+			for i := range instances {
+				wanted := 1
+				if i == 1 {
+					wanted = 2
 				}
-				if run := h.Wait(); run.GetState() != how || run.GetTasks()["each"].GetCounts()["completed"] != 1 {
-					t.Fatalf("%s, %v", run.GetState(), run.GetTasks()["each"].GetCounts())
+				if n := times[fmt.Sprint(i)]; n != wanted {
+					t.Errorf("instance %d ran %d times, want %d", i, n, wanted)
 				}
-				run := h.Rerun(in, 1, &historyv1.Rerun{Failed: true}).Wait()
-				workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed", "last": "completed"})
-				if got := fmt.Sprint(run.GetTasks()["each"].GetCounts()); got != fmt.Sprintf("map[completed:%d]", instances) {
-					t.Errorf("each: %s", got)
-				}
-				times := map[string]int{}
-				for _, index := range valuesSeen(c, "each", "SWITCHYARD_INDEX") {
-					times[index]++
-				}
-				for i := range instances {
-					wanted := 1
-					if i == 1 {
-						wanted = 2
-					}
-					if n := times[fmt.Sprint(i)]; n != wanted {
-						t.Errorf("instance %d ran %d times, want %d", i, n, wanted)
-					}
-				}
-			})
-		}
+			}
+		})
 	}
 }
 
@@ -149,21 +148,6 @@ func TestRerunOfLargeFanOutKeepsCompletedInstances(t *testing.T) {
 	}
 	if res := instancesPage(h, h.Partition(2, "each", 4).ID, &historyv1.InstancesRequest{Task: "each", From: 4}); res.GetClaims()[5] <= 2 {
 		t.Errorf("instances: %v", res)
-	}
-}
-
-func TestRerunOfCancelledRunContinuesWhereItStopped(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"b": {{Block: true}, {}}})
-	c.Start("n")
-	in := c.Input(`{name: again, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`)
-	h := c.Submit(in)
-	c.AwaitRunning("b")
-	h.Cancel(nil)
-	workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"a": "completed", "b": "cancelled"})
-	workertest.CheckRun(t, h.Rerun(in, 1, &historyv1.Rerun{Failed: true}).Wait(), "completed", map[string]string{"a": "completed", "b": "completed"})
-	if n := c.Calls(); n["a"] != 1 || n["b"] != 2 {
-		t.Errorf("executions: %v", n)
 	}
 }
 

@@ -1,66 +1,14 @@
 package run_test
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"switchyard/activities/executor/fake"
-	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 )
-
-// TestStatusPagesReturnEachChangeOnce checks that a client that pages through the status of an open run gets every
-// task, each change once, and finally nothing more.
-func TestStatusPagesReturnEachChangeOnce(t *testing.T) {
-	t.Parallel()
-	def := &v1.Definition{Name: "pages", Tasks: map[string]*v1.TaskDefinition{"last": workertest.ShellTask()}}
-	for i := range 30 {
-		def.Tasks[fmt.Sprintf("t%d", i)] = workertest.ShellTask()
-		def.Tasks["last"].DependsOn = append(def.Tasks["last"].DependsOn, fmt.Sprintf("t%d", i))
-	}
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"last": {{Block: true}}})
-	c.Start("a")
-	h := c.Submit(c.InputOf(def))
-	c.AwaitRunning("last")
-	h.AwaitTask("last", func(task *v1.Task) bool { return task.GetState() == "assigned" })
-
-	seen := map[string]int{}
-	pages := 0
-	req := &historyv1.StatusRequest{MaxBytes: 500}
-	for more := true; more; pages++ {
-		res := h.Status(req)
-		for name, task := range res.GetRun().GetTasks() {
-			seen[name]++
-			if name != "last" && task.GetState() != "completed" {
-				t.Errorf("task %s: %v", name, task)
-			}
-		}
-		if res.GetTaskCount() != 31 {
-			t.Errorf("task count %d", res.GetTaskCount())
-		}
-		req.Since, more = res.GetRevision(), res.GetMore()
-	}
-	for name, n := range seen {
-		if n != 1 {
-			t.Errorf("task %s came %d times", name, n)
-		}
-	}
-	if len(seen) != 31 || pages < 5 {
-		t.Errorf("%d tasks in %d pages", len(seen), pages)
-	}
-	if res := h.Status(req); len(res.GetRun().GetTasks()) != 0 || res.GetMore() || res.GetRevision() != req.GetSince() || res.GetRun().GetContext() != nil {
-		t.Errorf("there is more where nothing has changed: %v", res)
-	}
-	c.Fake.Release("last")
-	h.Wait()
-	// The query also works after the end.
-	if res := h.Status(req); len(res.GetRun().GetTasks()) != 1 || res.GetRun().GetState() != "completed" {
-		t.Errorf("after the end: %v", res)
-	}
-}
 
 // TestHistoryNamesTasksAndNodes checks that the history names tasks and nodes and shows failed attempts, for people who
 // read it in the Web UI.

@@ -30,14 +30,3 @@ func TestTaskHasItsOwnHeartbeatTimeout(t *testing.T) {
 		t.Errorf("heartbeat time-outs %v", got)
 	}
 }
-
-func TestTimeoutEndsAttemptAndIsRetried(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"slow": {{Block: true}}})
-	c.Start("a")
-	run := c.Do(`{name: timeout, tasks: {slow: {type: shell, spec: {command: x}, timeout: 50ms, retry: {maxRetries: 1, backoffMs: 1}}}}`)
-	workertest.CheckRun(t, run, "failed", map[string]string{"slow": "dead_letter timeout"})
-	if task := run.Tasks["slow"]; c.Calls()["slow"] != 2 || task.GetAttempt() != 1 || task.GetResult().GetExitCode() != 143 {
-		t.Errorf("%d executions, then %v", c.Calls()["slow"], task)
-	}
-}

@@ -15,7 +15,7 @@ import (
 
 // TestManyInstancesInBatchesProduceFewEvents checks that many instances in batches produce few history events, and that
 // reading the run costs only what has changed. The run itself carries all of them.
-func TestManyInstancesInBatchesProduceFewEvents(t *testing.T) { manyInstances(t, 1500, 600) }
+func TestManyInstancesInBatchesProduceFewEvents(t *testing.T) { manyInstances(t, 600, 300) }
 
 func TestLongManyInstancesInBatchesProduceFewEvents(t *testing.T) {
 	testneeds.Long(t)

@@ -77,6 +77,7 @@ func TestEndOfAnAttempt(t *testing.T) {
 		"other worker":  {nil, answered("moved", "incarnation", false), "moved incarnation refused, refused"},
 		"no executor":   {nil, answered("moved", "no_executor", false), "moved no_executor refused, refused"},
 		"did not start": {nil, answered("moved", "not_started", false), "moved not_started suspect, suspect"},
+		"output":        {nil, answered("failed", "output", true), "failed output done, done"},
 		"moved":         {nil, answered("moved", "something", false), "moved something moved, moved"},
 		"evicted":       {nil, answered("lost", "evicted", true), "lost evicted done, done"},
 		"bad spec":      {nil, answered("failed", "bad_spec", false), "failed bad_spec done final, done"},

@@ -763,6 +763,16 @@ func TestDetachedAttemptIsRestored(t *testing.T) {
 	if p.UnitOf(0).Phase != Away || !p.IsQuiet() {
 		t.Error("it is not away")
 	}
+	left.Lead, left.Members = "migrate", []string{"migrate"}
+	p = prepare(t, locked())
+	p.RestoreTask(0, &historyv1.TaskState{DetachedAttempt: left}, start)
+	if got := p.lockCalls(); got != "" {
+		t.Errorf("before its end: %q", got)
+	}
+	p.fly(p.Answered(p.UnitOf(0), answered(v1.TaskCompleted, "", true), start))
+	if got, want := p.lockCalls(), fmt.Sprintf("-task:db migrate#%d", left.GetClaim()); got != want {
+		t.Errorf("after its end: %q, want %q", got, want)
+	}
 }
 
 // asking returns a run whose only task waits for an approval.
