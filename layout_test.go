@@ -41,6 +41,7 @@ var arrows = []struct {
 	{"workflows/core/dag", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names"}},
 	{"workflows/core/flight", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/core/dag", "switchyard/workflows/admission", "switchyard/workflows/definition", "switchyard/workflows/limits", "switchyard/workflows/names", "switchyard/workflows/phrase", "switchyard/workflows/structs"}},
 	{"workflows/core/fanout", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/core/dag", "switchyard/workflows/definition", "switchyard/workflows/limits", "switchyard/workflows/names", "switchyard/workflows/phrase", "switchyard/workflows/structs"}},
+	{"workflows/core/child", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/core/flight"}},
 	{"workflows/core/command", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/core/dag", "switchyard/workflows/core/fanout", "switchyard/workflows/core/flight", "switchyard/workflows/names", "switchyard/workflows/phrase"}},
 	{"workflows/calls", []string{"switchyard/"}, []string{"switchyard/workflows/definition", "switchyard/workflows/names", "switchyard/workflows/options", "switchyard/workflows/pending"}},
 	{"workflows/admission", []string{"switchyard/", temporal}, nil},

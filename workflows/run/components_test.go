@@ -134,7 +134,7 @@ func TestEveryComponentIsComplete(t *testing.T) {
 	t.Parallel()
 	later := []string{
 		"execution.in", "execution.graph", "execution.core", "execution.records", "execution.status", "execution.log", "execution.fanOuts",
-		"execution.flight", "run.refusal", "children.awaiting",
+		"execution.flight", "run.refusal", "run.awaiting",
 	}
 	found := 0
 	forEachComponent(t, func(name string, c reflect.Value) {
@@ -170,8 +170,8 @@ var kept = map[string]string{
 	"execution.root":         "of this execution",
 	"execution.log":          "RunState.event_slices",
 	"execution.flight":       "TaskState.detached_attempt",
+	"run.children":           "TaskState.child_first",
 	"run.cancels":            "of this execution",
-	"run.runs":               "TaskState.child_first",
 	"run.timers":             "started again",
 	"execution.records":      "TaskState.task",
 	"execution.status":       "TaskState.task",
@@ -190,12 +190,6 @@ var kept = map[string]string{
 	"evaluator.questions":    "their tasks are asked about again",
 	"evaluator.openRetries":  "zero when the run continues as new",
 	"expander.unexpanded":    "the core decides again to expand what is not expanded",
-	"children.wanted":        "empty when the run continues as new",
-	"children.preparing":     "false when the run continues as new",
-	"children.open":          "TaskState.child_first",
-	"children.awaited":       "rebuilt from child runs and partitions",
-	"children.changed":       "of this execution",
-	"run.partitions":         "rebuilt from the partitions",
 	"run.history":            "of this history",
 	"run.uncached":           "empty after each round",
 	"requests.sharedContext": "stored again",

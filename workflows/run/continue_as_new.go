@@ -82,5 +82,5 @@ func (r *run) isQuiet() bool {
 
 // canReattachChildren reports whether the next execution of this run can reattach every child workflow.
 func (r *run) canReattachChildren() bool {
-	return r.children.canDetach() && !r.flight.HasResults() && !r.fanOuts.OwesAnswers()
+	return r.children.CanDetach() && !r.flight.HasResults() && !r.fanOuts.OwesAnswers()
 }

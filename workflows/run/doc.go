@@ -19,7 +19,7 @@
 //	what runs         effects_flight.go, nodes.go and child_runs.go (the effects of workflows/core/flight), requests (what nodes are
 //	                  sent)
 //	large fan-outs    effects_fanout.go (the effects of workflows/core/fanout, in a run and in its partitions)
-//	child workflows   children
+//	child workflows   effects_child.go (the effects of workflows/core/child)
 //	expressions       evaluator, ancestry (what they see of other tasks)
 //	people            updates.go, cancellation.go and effects_command.go (the effects of workflows/core/command)
 //	what others see   search_attributes.go, events.go, queries.go
@@ -42,14 +42,14 @@
 //
 // A run whose history has grown continues as new when nothing is in flight. If it never becomes quiet, the nodes detach the
 // attempts that take long, and the next execution reattaches them; see history.go. Child runs keep running, and the next
-// execution waits for them; see child_runs.go.
+// execution waits for them; see workflows/core/child.
 //
 // People steer a run by updates. A handler validates the update and queues it for the main loop, which carries it out between two
 // rounds. To suspend or resume an attempt, the run first asks its node with a Steer activity. To the core, a suspended attempt
 // is running. During its last steps before continue-as-new the run refuses updates, and the client sends them again. The next
 // execution knows the newest updates that were carried out: one that is sent again, because its answer was lost, changes nothing.
 //
-// It may import proto, workflows/core/flight, workflows/core/fanout, workflows/core/command, workflows/core/dag,
+// It may import proto, workflows/core/flight, workflows/core/fanout, workflows/core/child, workflows/core/command, workflows/core/dag,
 // workflows/definition, workflows/eventlog, workflows/calls, workflows/limits, workflows/names, workflows/options, workflows/phrase, workflows/status, workflows/structs and
 // workflows/visibility, and of Temporal only go.temporal.io/sdk/workflow, temporal and converter, and go.temporal.io/api/enums.
 // Activities are called by the names in workflows/names.

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"slices"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/child"
 	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/names"
 )
@@ -29,15 +29,14 @@ func (r *run) carryOutFanOut(effects []fanout.Effect) {
 			delete(r.settles, e.Ask)
 			settle(e.Refusal)
 		case fanout.OpenChild:
-			r.openPartition(e)
+			summary := fmt.Sprintf("%s[%d] to [%d] of %s", r.graph.Name(e.Opening.Task), e.Opening.From, e.Opening.To-1, r.id)
+			r.children.Want(child.Owner{Partition: e.Child}, &historyv1.ChildRequest{Id: e.ID, Input: e.Input}, summary)
 		case fanout.Reattach:
-			w := &childWorkflow{id: e.ID, first: e.First, over: r.partitionOver(e.Child)}
-			r.partitions[e.Child] = w
-			r.children.reattach(w)
+			r.carryOutChild(r.children.Reattach(child.Owner{Partition: e.Child}, e.ID, e.First, r.now()))
 		case fanout.CancelChild:
-			r.children.cancel(r.partitions[e.Child], "")
+			r.carryOutChild(r.children.Cancel(child.Owner{Partition: e.Child}, ""))
 		case fanout.AwaitClose:
-			r.partitions[e.Child].closing = true
+			r.children.Closing(child.Owner{Partition: e.Child})
 		case fanout.SendOrder:
 			e.Order.Paused = r.flight.IsPaused()
 			r.notifyPartition(e.ID, names.OrderSignal, e.Order, 0, func() {})
@@ -65,37 +64,6 @@ func (r *run) carryOutFanOut(effects []fanout.Effect) {
 			r.wanted.AddNode(e.Node)
 		case fanout.ShowContext:
 			r.status.SetContext(e.Context)
-		}
-	}
-}
-
-// openPartition starts the child that runs a partition.
-func (r *run) openPartition(e fanout.OpenChild) {
-	w := &childWorkflow{request: &historyv1.ChildRequest{Id: e.ID, Input: e.Input}, over: r.partitionOver(e.Child)}
-	w.start = func(prepared *historyv1.PreparedChild) (string, workflow.ChildWorkflowOptions) {
-		r.fanOuts.Prepared(e.Child, prepared.GetId())
-		return names.FanOutWorkflow, workflow.ChildWorkflowOptions{
-			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-			StaticSummary:         fmt.Sprintf("%s[%d] to [%d] of %s", r.graph.Name(e.Opening.Task), e.Opening.From, e.Opening.To-1, r.id),
-		}
-	}
-	w.refused = func(why string) {
-		delete(r.partitions, e.Child)
-		r.spread(r.fanOuts.Lost(e.Child, why))
-	}
-	w.opened = func() { r.spread(r.fanOuts.Opened(e.Child, w.first)) }
-	r.partitions[e.Child] = w
-	r.children.want(w)
-}
-
-// partitionOver returns what receives the end of a partition's child, or nil if the child was cancelled before its start.
-func (r *run) partitionOver(child int) func(*historyv1.RunEnd) {
-	return func(end *historyv1.RunEnd) {
-		delete(r.partitions, child)
-		if end == nil {
-			r.spread(r.fanOuts.Unopened(child))
-		} else {
-			r.spread(r.fanOuts.Lost(child, "its workflow has ended: "+endText(end)))
 		}
 	}
 }
@@ -225,18 +193,3 @@ func (r *run) lastReport() {
 
 // loseRun ends a child workflow whose parent run has ended without it.
 func (r *run) loseRun() { r.spread(r.fanOuts.RunEnded()) }
-
-// watchParent cancels this workflow when its parent has ended.
-func (r *run) watchParent() {
-	info := workflow.GetInfo(r.root)
-	parent := info.ParentWorkflowExecution
-	if r.in.GetParentFirst() == "" || parent == nil {
-		return
-	}
-	r.calls.After(parentCheck, "look for the run "+parent.ID, func() {
-		r.children.awaitEnd(&awaited{
-			id: parent.ID, first: r.in.GetParentFirst(), over: func(*historyv1.RunEnd) { r.loseRun() },
-			child: &historyv1.AwaitingChild{WorkflowId: r.self, First: info.FirstRunID, Starter: parent.RunID},
-		})
-	})
-}

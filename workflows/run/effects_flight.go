@@ -8,6 +8,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/calls"
+	"switchyard/workflows/core/child"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
@@ -39,9 +40,9 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 		case flight.StartRun:
 			r.startRun(e.Unit, e.Spec)
 		case flight.ReattachRun:
-			r.reattachRun(e.Unit)
+			r.carryOutChild(r.children.Reattach(child.Owner{Unit: e.Unit}, e.Unit.Run.ID, e.Unit.Run.First, r.now()))
 		case flight.CancelRun:
-			r.children.cancel(r.runs[e.Unit], e.Why)
+			r.carryOutChild(r.children.Cancel(child.Owner{Unit: e.Unit}, e.Why))
 		case flight.Settle:
 			r.updateContext(e.End.Response.GetResult().GetContextUpdate(), func(refusal string) { r.fly(r.flight.Settled(e.End, refusal)) })
 		case flight.AskRetry:

@@ -7,6 +7,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/child"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
@@ -23,13 +24,12 @@ type run struct {
 	evaluator *evaluator
 	expander  *expander
 	requests  *requests
-	children  *children
+	children  *child.State
 	ancestry  *ancestry
 
-	cancels    map[*flight.Unit]workflow.CancelFunc // of the activities that wait for attempts
-	runs       map[*flight.Unit]*childWorkflow      // of tasks of type run
-	timers     map[flight.Timer]func()              // stop the timers
-	partitions map[int]*childWorkflow               // children of partitions, by number
+	cancels  map[*flight.Unit]workflow.CancelFunc // of the activities that wait for attempts
+	timers   map[flight.Timer]func()              // stop the timers
+	awaiting workflow.CancelFunc                  // of the activity that waits for the ends of workflows; nil if none runs
 
 	uncached []flight.End // ends whose results are to be cached
 
@@ -196,8 +196,8 @@ func (r *run) apply(d dag.Decisions) {
 	r.sendLockRequests()
 	r.openPartitions()
 	r.readResults()
-	r.children.prepare()
-	r.children.awaitRuns()
+	r.carryOutChild(r.children.Next())
+	r.carryOutChild(r.children.Awaiting())
 	r.fly(r.flight.Reattach(r.isDetaching()))
 	r.dispatch()
 	r.place()

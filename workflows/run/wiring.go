@@ -7,6 +7,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/calls"
+	"switchyard/workflows/core/child"
 	"switchyard/workflows/core/command"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
@@ -26,7 +27,6 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 	var (
 		e  = &evaluator{execution: x}
 		ex = &expander{execution: x, unexpanded: map[int]bool{}}
-		cw = &children{execution: x, open: map[string]*childWorkflow{}, awaited: map[string]*awaited{}}
 		rq = &requests{execution: x, ancestors: map[int]storedAncestors{}}
 		an = &ancestry{execution: x}
 		ho = &handover{execution: x}
@@ -38,8 +38,8 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 
 	r := &run{
 		execution: x, history: history{bound: limits.Hard()}, handover: ho, evaluator: e, expander: ex,
-		children: cw, ancestry: an, requests: rq, cancels: map[*flight.Unit]workflow.CancelFunc{},
-		runs: map[*flight.Unit]*childWorkflow{}, timers: map[flight.Timer]func(){}, partitions: map[int]*childWorkflow{},
+		children: child.New(), ancestry: an, requests: rq, cancels: map[*flight.Unit]workflow.CancelFunc{},
+		timers: map[flight.Timer]func(){},
 	}
 	x.fly, x.spread = r.carryOutFlight, r.carryOutFanOut
 	x.calls.IsInterrupted, x.calls.ShowProblem = r.isInterrupted, r.showProblem
