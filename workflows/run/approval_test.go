@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"switchyard/activities/executor/fake"
 	"switchyard/activities/signing"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
@@ -124,56 +123,6 @@ func TestRunWaitsForApproval(t *testing.T) {
 	workertest.Replay(t, "gated", limits.Run{}, h.History(""))
 }
 
-func TestSecondDecisionAboutRunNamesTheFirst(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
-	c.Start("n")
-	h := submitForApproval(c, "twice")
-	decide := func(update string, d *historyv1.Decision) error {
-		t.Helper()
-		return sendUpdate(h, update, &historyv1.RunCommand{Decision: d})
-	}
-	if err := decide(names.ApproveRunUpdate, signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalApproved)); err != nil {
-		t.Fatal(err)
-	}
-	c.AwaitRunning("a")
-	wantRefused(t, decide(names.RejectRunUpdate, signedDecision(h, "carol", v1.RoleAdmin, "", v1.ApprovalRejected)), names.TaskStateError, "approved by bob at ")
-	c.Fake.Release("a")
-	workertest.CheckRun(t, h.Wait(), v1.RunCompleted, nil)
-}
-
-// TestApprovalCoversOneVersionOfTheDefinition checks that a later generation waits for a new approval if it changes the definition,
-// and for none if it does not.
-func TestApprovalCoversOneVersionOfTheDefinition(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {fake.Exit(1)}})
-	c.Start("n")
-	in := c.Input(`{name: changed, tasks: {a: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`)
-	in.By, in.ByRole, in.NeedsApproval, in.SignedDecisions = "ann", v1.RoleUser, true, true
-	h := c.Submit(in)
-	approve := func() {
-		t.Helper()
-		workertest.Eventually(t, "the run waits for approval", func() bool { return h.Status(&historyv1.StatusRequest{}).GetRun().GetState() == v1.RunPendingApproval })
-		if err := sendUpdate(h, names.ApproveRunUpdate, &historyv1.RunCommand{Decision: signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalApproved)}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	approve()
-	workertest.CheckRun(t, h.Wait(), v1.RunFailed, nil)
-	h = h.Rerun(in, 1, &historyv1.Rerun{Failed: true})
-	workertest.CheckRun(t, h.Wait(), v1.RunFailed, nil)
-	if n := c.Calls()["a"]; n != 2 {
-		t.Fatalf("the task ran %d times before the definition changed", n)
-	}
-	in.DefinitionVersion = 1
-	h = h.Rerun(in, 2, &historyv1.Rerun{Failed: true})
-	approve()
-	run := h.Wait()
-	if n := c.Calls()["a"]; n != 3 || run.GetApproval().GetDefinitionVersion() != 1 {
-		t.Errorf("the task ran %d times; the approval is %v", n, run.GetApproval())
-	}
-}
-
 // TestApprovalCoversTheWorkflowsThatARunStarts checks that the runs below an approved run have the definitions that were stored when it
 // was submitted, on every level and in partitions, and that no others start.
 func TestApprovalCoversTheWorkflowsThatARunStarts(t *testing.T) {
@@ -266,19 +215,6 @@ func TestCancelSignalForATaskIsRefused(t *testing.T) {
 	workertest.Replay(t, "kept", limits.Run{}, h.History(""))
 }
 
-func TestRunIsCancelledWhileItWaitsForApproval(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, nil)
-	c.Start("n")
-	h := submitForApproval(c, "withdrawn")
-	if err := h.Conn.SignalWorkflow(t.Context(), h.ID, "", names.CancelSignal, &historyv1.RunCommand{By: "ann"}); err != nil {
-		t.Fatal(err)
-	}
-	if run := h.Wait(); run.GetState() != v1.RunCancelled || c.Calls()["a"] != 0 {
-		t.Errorf("the run is %v", run)
-	}
-}
-
 // TestTwoApprovalsOfRequiredRoleReleaseTask checks that two people of the required role can approve a task, and that
 // others cannot.
 func TestTwoApprovalsOfRequiredRoleReleaseTask(t *testing.T) {
@@ -335,30 +271,6 @@ func TestApprovalTimesOut(t *testing.T) {
 	workertest.Replay(t, "patience", limits.Run{}, h.History(""))
 }
 
-// TestApprovalsSurviveContinueAsNew makes a run continue as new after the first of two approvals.
-func TestApprovalsSurviveContinueAsNew(t *testing.T) {
-	t.Parallel()
-	c := workertest.SharedWithin(t, limits.Run{HistoryEvents: 60}).Nodes(t, nil) // so that it continues as new soon
-	c.Start("n")
-	in := c.Input(`{name: long-wait, tasks: {
-		ok: {type: approval, spec: {message: "Go (now)?", approvals: 2, timeout: 1h}},
-		many: {type: shell, spec: {command: x}, parallel: 40, concurrency: 4}}}`)
-	in.SignedDecisions = true
-	h := c.Submit(in)
-	h.AwaitTask("ok", func(x *v1.Task) bool { return x.GetState() == v1.TaskPaused })
-	if err := sendDecision(h, names.ApproveUpdate, signedDecision(h, "bob", v1.RoleOperator, "ok", v1.ApprovalApproved)); err != nil {
-		t.Fatal(err)
-	}
-	h.AwaitTask("many", func(x *v1.Task) bool { return x.GetState() == v1.TaskCompleted })
-	workertest.Eventually(t, "the run has continued as new", func() bool { return len(executionsOf(h)) > 1 })
-	h.AwaitTask("ok", func(x *v1.Task) bool { return x.GetError() == "Go (now)? (1 of 2 have approved)" })
-	wantRefused(t, sendDecision(h, names.ApproveUpdate, signedDecision(h, "bob", v1.RoleOperator, "ok", v1.ApprovalApproved)), names.TaskStateError, "was already approved by bob")
-	if err := sendDecision(h, names.ApproveUpdate, signedDecision(h, "carol", v1.RoleOperator, "ok", v1.ApprovalApproved)); err != nil {
-		t.Fatal(err)
-	}
-	workertest.CheckRun(t, h.Wait(), v1.RunCompleted, map[string]string{"ok": v1.TaskCompleted})
-}
-
 func TestApprovalTaskWaitsForDecision(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
@@ -404,23 +316,4 @@ func TestApprovalTaskWaitsForDecision(t *testing.T) {
 		}
 	}
 	workertest.Replay(t, "approval", limits.Run{}, h.History(""))
-}
-
-// TestRejectedFanOutOfApprovalsStopsWaiting checks that a fan-out of approvals that exceeds its maxFailures waits for
-// no further decision.
-func TestRejectedFanOutOfApprovalsStopsWaiting(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, nil)
-	h := c.Submit(c.Input(`{name: approvals, tasks: {each: {type: approval, parallel: 3}}}`))
-	workertest.Eventually(t, "all wait", func() bool {
-		return h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["each"].GetCounts()["paused"] == 3
-	})
-	if err := sendUpdate(h, names.RejectUpdate, &historyv1.TaskCommand{Task: "each[1]", By: "me"}); err != nil {
-		t.Fatal(err)
-	}
-	run := h.Wait()
-	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances"})
-	if counts := run.GetTasks()["each"].GetCounts(); counts["rejected"] != 1 || counts["skipped"] != 2 {
-		t.Errorf("instances %v", counts)
-	}
 }

@@ -209,19 +209,6 @@ func TestLastingTaskOutlivesContinueAsNew(t *testing.T) {
 	}
 }
 
-func TestOnlyLastingTasksCanBeStopped(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
-	c.Start("n")
-	h := c.Submit(c.Input(`{name: lasting-refused, tasks: {a: {type: shell, spec: {command: x}}}}`))
-	c.AwaitRunning("a")
-	for _, update := range []string{names.StopTaskUpdate, names.RestartTaskUpdate} {
-		wantRefused(t, sendUpdate(h, update, command("a")), names.TaskStateError, "is for tasks that run until they are stopped")
-	}
-	c.Fake.Release("a")
-	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"a": "completed"})
-}
-
 // TestNodeOffersNoMachinesThatItCannotFindAgain checks that a node that would lose its machines with its worker offers
 // none, and names the remedy.
 func TestNodeOffersNoMachinesThatItCannotFindAgain(t *testing.T) {
