@@ -14,7 +14,7 @@ import (
 )
 
 // isCancelDue reports whether a cancellation is waiting to be applied.
-func (r *run) isCancelDue() bool { return !r.commands.IsCancelled() && r.cancelRequested() }
+func (r *run) isCancelDue() bool { return !r.commands.IsCancelled && r.cancelRequested() }
 
 // cancelRequested reports whether Temporal or a signal asks for a cancellation.
 func (r *run) cancelRequested() bool {

@@ -8,6 +8,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/command"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
@@ -31,10 +32,19 @@ func (r *run) carryOutCommand(effects []command.Effect) {
 		case command.ShowApproval:
 			r.status.SetApproval(e.Approval)
 		case command.LogRun:
-			who, why := e.Command.GetBy(), e.Command.GetReason()
-			r.log.Add(r.now(), e.Event, eventlog.WholeRun, "", 0, 0, phrase.Because(phrase.By("", who), why), eventlog.CommandFacts(who, why)...)
+			r.logCommand(eventlog.WholeRun, e.Event, e.Command)
 		}
 	}
+}
+
+// logCommand adds the event of a person's command for a task, or for the whole run, to the log.
+func (r *run) logCommand(i int, event string, c *historyv1.TaskCommand) {
+	var rec dag.Record
+	if i != eventlog.WholeRun {
+		rec = r.core.Task(i)
+	}
+	r.log.Add(r.now(), event, i, "", rec.Attempt, rec.Claim, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()),
+		eventlog.CommandFacts(c.GetBy(), c.GetReason())...)
 }
 
 // steer asks the node of an attempt for what a person wants, and then answers the update.

@@ -110,7 +110,7 @@ func (r *run) showFlight(effect flight.Effect) {
 	case flight.ShowCached:
 		r.status.SetCached(e.Task, e.Run)
 	case flight.LogCommand:
-		r.logTask(e.Task, e.Event, e.Command)
+		r.logCommand(e.Task, e.Event, e.Command)
 	case flight.ShowRun:
 		r.status.SetChildRun(e.Task, e.ID)
 	case flight.ShowWait:

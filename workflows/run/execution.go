@@ -16,7 +16,6 @@ import (
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
-	"switchyard/workflows/phrase"
 	"switchyard/workflows/status"
 )
 
@@ -137,11 +136,4 @@ func (x *execution) isQueued(i int, claim int32) bool {
 // inlineLimit returns the most bytes of streams and output that the answer to a request may hold.
 func (x *execution) inlineLimit() int32 {
 	return int32(min(maxInlineResult, maxInlineTotal/x.core.Len()))
-}
-
-// logTask adds the event of a person's command for a task to the log.
-func (x *execution) logTask(i int, event string, c *historyv1.TaskCommand) {
-	rec := x.core.Task(i)
-	x.log.Add(x.now(), event, i, "", rec.Attempt, rec.Claim, phrase.Because(phrase.By("", c.GetBy()), c.GetReason()),
-		eventlog.CommandFacts(c.GetBy(), c.GetReason())...)
 }

@@ -18,7 +18,7 @@ import (
 // placements.
 func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 	r.awaitAbandonedEnd()
-	now, by := r.now(), r.commands.CancelledBy()
+	now, by := r.now(), r.commands.CancelledBy
 	if end.Reason == v1.ReasonRejected {
 		by = r.commands.Approval.GetBy()
 	}

@@ -79,12 +79,23 @@ func handleUpdate[C any](r *run, u command.Update) error {
 	return workflow.SetUpdateHandlerWithOptions(r.root, u.Name, handle, workflow.UpdateHandlerOptions{Description: u.Description, Validator: validate})
 }
 
-// handle has the main loop carry out an update, and returns its answer. It refuses a command that comes too late.
+// handle has the main loop carry out an update, and returns its answer. It refuses a command that comes too late. Retries are
+// carried out at once.
 func (r *run) handle(ctx workflow.Context, q *request) error {
+	isRetry, isDecision := q.update.Argument == command.ForDeadLetter, q.update.Verdict != ""
+	if isRetry || isDecision { // the run's input states whether people log in
+		if err := workflow.Await(ctx, func() bool { return r.core != nil || r.refusal != nil }); err != nil {
+			return err
+		}
+	}
 	switch {
-	case q.update.Argument == command.ForDeadLetter:
-		return r.retry(ctx, q)
-	case q.update.Verdict != "":
+	case r.refusal != nil:
+	case isRetry && r.commands.Check(q.update, q.command) == nil && r.cancelRequested(): // a validator may not check this
+		return refuse(names.TaskStateError, dag.ErrCancelled)
+	case isRetry:
+		r.carryOut(q)
+		return q.err
+	case isDecision && r.in.GetSignedDecisions():
 		var err error
 		if q.invalid, err = r.verify(ctx, q); err != nil {
 			return err
@@ -106,39 +117,9 @@ func (r *run) handle(ctx workflow.Context, q *request) error {
 	return q.err
 }
 
-// awaitBegin waits, in a handler, until the run has begun or refuses commands.
-func (r *run) awaitBegin(ctx workflow.Context) error {
-	return workflow.Await(ctx, func() bool { return r.core != nil || r.refusal != nil })
-}
-
-// retry carries out the update that requeues a dead letter, at once.
-func (r *run) retry(ctx workflow.Context, q *request) error {
-	if err := r.awaitBegin(ctx); err != nil {
-		return err
-	}
-	if r.refusal != nil {
-		return r.refusal
-	}
-	if refused := r.commands.Check(q.update, q.command); refused != nil {
-		return refusal(refused)
-	}
-	if r.cancelRequested() { // a validator may not check this
-		return refuse(names.TaskStateError, dag.ErrCancelled)
-	}
-	r.carryOut(q)
-	return nil
-}
-
 // verify returns why a decision does not count, or "" if it does. Where people log in, only a decision counts that a gateway has
 // signed for this task of this execution.
 func (r *run) verify(ctx workflow.Context, q *request) (why string, err error) {
-	// The run's input states whether people log in.
-	if err := r.awaitBegin(ctx); err != nil {
-		return "", err
-	}
-	if r.refusal != nil || !r.in.GetSignedDecisions() {
-		return "", nil // if the run refuses commands, the command itself gets that answer
-	}
 	d := q.command.GetDecision()
 	meant := &historyv1.Decision{Workflow: r.self, Execution: r.first, Task: q.command.GetTask(), Verdict: q.update.Verdict}
 	if why := command.Misdirected(d, meant); why != "" {

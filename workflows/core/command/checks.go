@@ -43,7 +43,7 @@ func (s *State) mayChange() *Refusal {
 	switch {
 	case s.Core.Over():
 		return &Refusal{names.RunEndedError, ErrJustEnded}
-	case s.cancelled:
+	case s.IsCancelled:
 		return refuse("the run is being cancelled")
 	case s.Core.Cancelled():
 		return refuse("the run is being ended")
@@ -138,7 +138,7 @@ func (s *State) mayRetry(_ int, c *historyv1.TaskCommand) *Refusal {
 		return refuseAs(names.UnknownTaskError, "task %q: %w", name, dag.ErrUnknownTask)
 	case s.Core.Over():
 		return &Refusal{names.RunEndedError, ErrJustEnded}
-	case s.cancelled:
+	case s.IsCancelled:
 		return &Refusal{names.TaskStateError, dag.ErrCancelled}
 	}
 	var err error

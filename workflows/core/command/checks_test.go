@@ -85,7 +85,7 @@ func TestCommandsAreRefusedWithAReason(t *testing.T) {
 		want   string // "" if the command is carried out
 	}{
 		"unknown":         {task: "gone", may: (*State).mayHold, want: names.UnknownTaskError + `: task "gone": ` + dag.ErrUnknownTask.Error()},
-		"cancelled":       {task: "build", may: (*State).mayHold, before: func(_ *testing.T, s *State, _ int) { s.cancelled = true }, want: state + "the run is being cancelled"},
+		"cancelled":       {task: "build", may: (*State).mayHold, before: func(_ *testing.T, s *State, _ int) { s.IsCancelled = true }, want: state + "the run is being cancelled"},
 		"ending":          {task: "build", may: (*State).mayHold, before: func(t *testing.T, s *State, _ int) { s.dispatch(t, "build"); s.Core.Apply(dag.Cancel{}) }, want: state + "the run is being ended"},
 		"hold":            {task: "build", may: (*State).mayHold},
 		"hold twice":      {task: "build", may: (*State).mayHold, before: func(_ *testing.T, s *State, i int) { s.Flight.Hold(i, "") }, want: state + "task build is already held"},
@@ -205,7 +205,7 @@ func TestCommandsForTheRun(t *testing.T) {
 			t.Errorf("retry %s: %v", name, r)
 		}
 	}
-	if s.cancelled = true; !errors.Is(s.mayRetry(0, &historyv1.TaskCommand{Task: "build"}), dag.ErrCancelled) {
+	if s.IsCancelled = true; !errors.Is(s.mayRetry(0, &historyv1.TaskCommand{Task: "build"}), dag.ErrCancelled) {
 		t.Error("a cancelled run takes a retry")
 	}
 }

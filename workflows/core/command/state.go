@@ -27,9 +27,9 @@ type State struct {
 	Facts
 	Approval    *v1.RunApproval // of the run; nil if it has needed none
 	SubmittedBy string          // who submitted the run, or "" if unknown
+	IsCancelled bool            // Cancel has been called
+	CancelledBy string          // who has cancelled the run, or "" if unknown
 
-	cancelled  bool
-	canceller  string   // who has cancelled the run, or "" if unknown
 	carriedOut []string // IDs of the newest updates that the run has carried out
 }
 
@@ -51,27 +51,21 @@ func (s *State) HasCarriedOut(id string) bool { return slices.Contains(s.carried
 
 // Cancel cancels the whole run. who is the person, or "" if unknown. The first reason counts.
 func (s *State) Cancel(who, why string) []Effect {
-	if s.cancelled {
+	if s.IsCancelled {
 		return nil
 	}
-	s.cancelled, s.canceller = true, cmp.Or(s.canceller, who)
+	s.IsCancelled, s.CancelledBy = true, cmp.Or(s.CancelledBy, who)
 	return []Effect{raise(dag.Cancel{Error: why})}
 }
 
-// IsCancelled reports whether the run is being cancelled.
-func (s *State) IsCancelled() bool { return s.cancelled }
-
-// CancelledBy returns who has cancelled the run, or "" if that is unknown.
-func (s *State) CancelledBy() string { return s.canceller }
-
 // Save adds the state to the one for the next execution.
 func (s *State) Save(c *historyv1.RunState) {
-	c.CancelledBy, c.CarriedOut, c.Approval, c.SubmittedBy = s.canceller, s.carriedOut, s.Approval, s.SubmittedBy
+	c.CancelledBy, c.CarriedOut, c.Approval, c.SubmittedBy = s.CancelledBy, s.carriedOut, s.Approval, s.SubmittedBy
 }
 
 // Restore continues from the state of the previous execution.
 func (s *State) Restore(c *historyv1.RunState) {
-	s.canceller, s.cancelled, s.Approval, s.SubmittedBy = c.GetCancelledBy(), s.Core.Cancelled(), c.GetApproval(), c.GetSubmittedBy()
+	s.CancelledBy, s.IsCancelled, s.Approval, s.SubmittedBy = c.GetCancelledBy(), s.Core.Cancelled(), c.GetApproval(), c.GetSubmittedBy()
 }
 
 // OpenState returns the state of the run while it is open. A run that waits for its run slot is pending.

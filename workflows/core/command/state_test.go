@@ -45,8 +45,8 @@ func TestNextExecutionKnowsWhatPeopleHaveAsked(t *testing.T) {
 	s := newState(t)
 	s.Approval, s.SubmittedBy = &v1.RunApproval{State: v1.ApprovalApproved, By: "bob"}, "eve"
 	effects := append(s.Cancel("ann", "cancelled by ann: wrong branch"), s.Cancel("bob", "cancelled by bob")...)
-	if got := s.textOf(effects); got != "cancel (cancelled by ann: wrong branch)" || s.CancelledBy() != "ann" {
-		t.Errorf("%s; cancelled by %q", got, s.CancelledBy())
+	if got := s.textOf(effects); got != "cancel (cancelled by ann: wrong branch)" || s.CancelledBy != "ann" {
+		t.Errorf("%s; cancelled by %q", got, s.CancelledBy)
 	}
 	s.Core.Apply(dag.Cancel{})
 	s.AddCarriedOut("update")
@@ -55,7 +55,7 @@ func TestNextExecutionKnowsWhatPeopleHaveAsked(t *testing.T) {
 	next := New(carried.GetCarriedOut())
 	next.Facts = s.Facts
 	next.Restore(&carried)
-	if !next.IsCancelled() || next.CancelledBy() != "ann" || !next.HasCarriedOut("update") || next.SubmittedBy != "eve" || !proto.Equal(next.Approval, s.Approval) {
+	if !next.IsCancelled || next.CancelledBy != "ann" || !next.HasCarriedOut("update") || next.SubmittedBy != "eve" || !proto.Equal(next.Approval, s.Approval) {
 		t.Errorf("the next execution has %+v", next)
 	}
 }
