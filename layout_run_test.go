@@ -27,7 +27,7 @@ var viewSetters = []string{
 // viewProjections are the methods and fields of the view for what goes to people: in answers, events, error messages and reports,
 // and in the state for the next execution, whose view continues from it.
 var viewProjections = []string{
-	"AddCheckpoints", "AllItems", "Answer", "Instances", "Log", "RunState", "ShownCounts", "ShownState", "Text", "Whole",
+	"AddCheckpoints", "AllItems", "Answer", "Instances", "Save", "ShownCounts", "ShownState", "Text", "Whole",
 }
 
 // TestRunDoesNotReadTheView checks that workflows/run uses exactly these names of the view.

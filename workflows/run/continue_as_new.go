@@ -29,23 +29,24 @@ func (r *run) continueAsNew() error {
 	if r.flushEvents() != nil || r.isOvertaken() {
 		return nil
 	}
-	next, err := r.handover.nextInput()
-	if err != nil {
-		return err
+	next := nextInput(r.received, r.in, r.chain)
+	if proto.Size(next) > maxStateBytes/2 {
+		var stored historyv1.RunInput
+		if err := r.calls.MustNow("save its definition and input", names.SaveInputActivity, &stored, r.home(), next); err != nil {
+			return unlessInterrupted("save the definition and input of the run", err)
+		}
+		stored.Chain = r.chain
+		next = &stored
 	}
-	if next == nil || r.isOvertaken() {
+	if r.isOvertaken() {
 		return nil
 	}
-	runState := r.handover.runState()
+	runState := r.snapshot()
 	if proto.Size(runState)+proto.Size(next) > maxStateBytes {
 		var stored historyv1.RunState
-		err := r.calls.MustNow("save its state", names.SaveStateActivity, &stored,
-			r.home(), r.in.GetGeneration(), r.executionID(), runState)
-		if errors.Is(err, calls.ErrInterrupted) {
-			return nil
-		}
+		err := r.calls.MustNow("save its state", names.SaveStateActivity, &stored, r.home(), r.in.GetGeneration(), r.executionID(), runState)
 		if err != nil {
-			return fmt.Errorf("save the state of the run: %w", err)
+			return unlessInterrupted("save the state of the run", err)
 		}
 		if r.isOvertaken() {
 			return nil
@@ -66,6 +67,46 @@ func (r *run) continueAsNew() error {
 	r.commands.Save(runState) // handlers have ended since the state was taken
 	next.State = runState
 	return workflow.NewContinueAsNewError(r.root, workflow.GetInfo(r.root).WorkflowType.Name, next)
+}
+
+// unlessInterrupted returns the error of a call of the store, or nil if the run was interrupted while it waited for the store.
+func unlessInterrupted(what string, err error) error {
+	if errors.Is(err, calls.ErrInterrupted) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// nextInput returns the input of the next execution without its state. received is the input of this execution, which refers to
+// a stored one if that is large, and in is what it stands for.
+func nextInput(received, in *historyv1.RunInput, chain string) *historyv1.RunInput {
+	if key := received.GetStored(); key != "" {
+		return &historyv1.RunInput{Stored: key, Generation: in.GetGeneration(), Chain: chain}
+	}
+	return &historyv1.RunInput{
+		Definition:      received.GetDefinition(),
+		Input:           received.GetInput(),
+		References:      received.GetReferences(),
+		Packed:          received.GetPacked(),
+		Workflows:       received.GetWorkflows(),
+		Options:         in.GetOptions(),
+		Generation:      in.GetGeneration(),
+		Partition:       in.GetPartition(),
+		ParentRun:       in.GetParentRun(),
+		ParentTask:      in.GetParentTask(),
+		ParentFirst:     in.GetParentFirst(),
+		Depth:           in.GetDepth(),
+		By:              in.GetBy(),
+		ByRole:          in.GetByRole(),
+		NeedsApproval:   in.GetNeedsApproval(),
+		SignedDecisions: in.GetSignedDecisions(),
+		CacheScope:      in.GetCacheScope(),
+		Batch:           in.GetBatch(),
+		Chain:           chain,
+
+		DefinitionVersion: in.GetDefinitionVersion(),
+		HeldLocks:         in.GetHeldLocks(),
+	}
 }
 
 // isOvertaken reports whether something has happened that the state to be handed over does not include. It leaves commands to

@@ -23,7 +23,8 @@
 //	expressions       evaluator, ancestry (what they see of other tasks)
 //	people            updates.go, cancellation.go and effects_command.go (the effects of workflows/core/command)
 //	what others see   search_attributes.go, events.go, queries.go
-//	the workflow      history, handover (from one execution to the next); workflows/calls sends the commands to Temporal
+//	the workflow      history, snapshot.go and continue_as_new.go (from one execution to the next); workflows/calls sends the commands
+//	                  to Temporal
 //
 // Each component embeds the execution, which holds what all of them read: the input, the core, the status, the log. Through its
 // inbox they report to the loop what has happened. A component knows other components only as interfaces: those that it alone

@@ -9,6 +9,15 @@ import (
 // run waits for the store.
 const maxUnstoredFactor = 4
 
+// eventID returns the ID of an event of this workflow, by its number.
+func (r *run) eventID(number int64) string {
+	part := r.in.GetPartition()
+	if part == nil {
+		return names.EventID(r.in.GetGeneration(), "", number)
+	}
+	return names.EventID(part.GetGeneration(), names.InstanceName(part.GetTask(), int(part.GetFrom())), number)
+}
+
 // unstoredEvents returns the request that stores the next slice of events.
 func (r *run) unstoredEvents() *historyv1.SaveEventsRequest {
 	req := r.log.Unstored(r.self, r.in.GetGeneration())

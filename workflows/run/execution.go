@@ -20,7 +20,7 @@ import (
 )
 
 // execution is what every component of a run shares: what the run is, its core with the state of all tasks, its status and log,
-// and the inbox, in which each component leaves what has happened. Only handover replaces the core, fanOuts, the records, the status and the log.
+// and the inbox, in which each component leaves what has happened. Only restore and beginNew replace the core, fanOuts, the records, the status and the log.
 type execution struct {
 	*inbox
 	identity
@@ -75,15 +75,6 @@ func (x *execution) executionID() string { return workflow.GetInfo(x.root).Workf
 
 // isChild reports whether this is a child run or a partition, whose result goes into the history of its parent run.
 func (x *execution) isChild() bool { return x.in.GetParentRun() != "" || x.in.GetPartition() != nil }
-
-// startsWith returns what this generation reruns. It is empty for an execution that continues from one of the same generation.
-func (x *execution) startsWith() dag.Rerun {
-	if x.in.GetState() != nil {
-		return dag.Rerun{}
-	}
-	again := x.in.GetRerun()
-	return dag.Rerun{Tasks: x.in.GetRetry(), Failed: again.GetFailed(), Skipped: again.GetSkipped(), From: again.GetFrom()}
-}
 
 // fanOutConfig returns what the large fan-outs know of the run.
 func (x *execution) fanOutConfig() fanout.Config {

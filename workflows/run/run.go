@@ -20,7 +20,6 @@ type run struct {
 	*execution
 
 	history   history
-	handover  *handover
 	evaluator *evaluator
 	expander  *expander
 	requests  *requests

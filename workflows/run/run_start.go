@@ -161,19 +161,19 @@ func (r *run) begin() error {
 	now := r.now()
 	switch {
 	case r.in.GetState() != nil:
-		if err := r.handover.restore(r.in.GetState()); err != nil {
+		if err := r.restore(r.in.GetState()); err != nil {
 			return err
 		}
 	case r.in.GetGeneration() > 0 && r.in.GetPartition() == nil:
-		if err := r.handover.reopen(); err != nil {
+		if err := r.reopen(); err != nil {
 			return err
 		}
 		r.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()),
 			eventlog.KeyGeneration.Of(r.in.GetGeneration()), eventlog.KeyBy.Of(r.in.GetBy()))
 	case r.in.GetPartition() != nil && r.in.GetPartition().GetPrevious() != "":
-		r.handover.reopenPartition()
+		r.reopenPartition()
 	default:
-		r.handover.beginNew()
+		r.beginNew()
 	}
 	r.status.ExplainWaits(r.flight.WaitReason)
 	r.flight.Learn(0, r.in.GetPartition().GetDurationEstimate())

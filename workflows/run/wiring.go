@@ -29,7 +29,6 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 		ex = &expander{execution: x, unexpanded: map[int]bool{}}
 		rq = &requests{execution: x, ancestors: map[int]storedAncestors{}}
 		an = &ancestry{execution: x}
-		ho = &handover{execution: x}
 	)
 
 	e.ancestry = an
@@ -37,7 +36,7 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 	rq.ancestry = an
 
 	r := &run{
-		execution: x, history: history{bound: limits.Hard()}, handover: ho, evaluator: e, expander: ex,
+		execution: x, history: history{bound: limits.Hard()}, evaluator: e, expander: ex,
 		children: child.New(), ancestry: an, requests: rq, cancels: map[*flight.Unit]workflow.CancelFunc{},
 		timers: map[flight.Timer]func(){},
 	}

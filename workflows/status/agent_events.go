@@ -24,7 +24,7 @@ func (s *shown) logAgent(i int, end *v1.Attempt) {
 		if e.GetEvent() == v1.EventToolCall {
 			event, detail = v1.EventToolCall, phrase.ToolCall(e.GetTool(), e.GetTurn(), took, e.GetError())
 		}
-		s.Log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, eventlog.AgentFacts(e)...)
+		s.log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, eventlog.AgentFacts(e)...)
 	}
 	m.agentEvents = nil
 }

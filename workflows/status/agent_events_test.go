@@ -56,7 +56,7 @@ func TestAgentEventsAreLoggedBeforeTheEndOfTheirAttempt(t *testing.T) {
 		b.EndAttempt(0, flight.End{Attempt: 4, Place: flight.Place{Node: "a"}, Ended: test.ended, Response: agentAnswer(1)}, now)
 		b.Update(0, test.rec, now)
 		b.Update(0, test.rec, now)
-		got := dataOf(t, b.Log)
+		got := dataOf(t, b.log)
 		if name == "moved" {
 			got = slices.DeleteFunc(got, func(e string) bool { return e == "queued {}" })
 			test.want = test.want[:1]
@@ -64,7 +64,7 @@ func TestAgentEventsAreLoggedBeforeTheEndOfTheirAttempt(t *testing.T) {
 		if want := append([]string{`assigned {}`, "started {}", turn, call}, test.want...); !slices.Equal(got, want) {
 			t.Errorf("%s: got\n%s, want\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
-		for _, e := range b.Log.Unstored("", 0).GetEvents() {
+		for _, e := range b.log.Unstored("", 0).GetEvents() {
 			if e.GetEvent() != v1.EventTurn && e.GetEvent() != v1.EventToolCall {
 				continue
 			}
@@ -89,7 +89,7 @@ func TestAgentEventsOfAnAttemptAreBounded(t *testing.T) {
 	b.records.Ended(end)
 	b.EndAttempt(0, end, now)
 	b.Update(0, dag.Record{State: v1.TaskCompleted}, now)
-	events := b.Log.Unstored("", 0).GetEvents()
+	events := b.log.Unstored("", 0).GetEvents()
 	first := events[1].GetData().GetFields()["turn"].GetNumberValue()
 	if n := len(events); n != maxAgentEvents+2 || first != 400-maxAgentEvents/2+1 {
 		t.Errorf("%d events, from turn %v on", n, first)

@@ -93,7 +93,7 @@ func TestTaskOfAnAbsentNodeIsLostUntilTheNodeIsBack(t *testing.T) {
 		!away.GetCompletedAt().AsTime().Equal(now) || !v1.IsTaskAway(away.GetState(), away.GetNotice()) {
 		t.Errorf("the task is %v", away)
 	}
-	carried := b.taskState(0, dag.Record{State: v1.TaskRunning, Node: "n", Claim: 1})
+	carried := saveTask(b, dag.Record{State: v1.TaskRunning, Node: "n", Claim: 1})
 	next := newTestStatus(t, 1)
 	next.records.Restore(0, carried, false)
 	next.Restore(0, carried)

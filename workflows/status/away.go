@@ -21,7 +21,7 @@ func (s *shown) SetAway(i int, why string, now time.Time) {
 	e := &s.entries[i]
 	s.extrasOf(i).away, e.completedAt = why, timestamppb.New(now)
 	s.recount(i)
-	s.Log.Add(now, v1.EventLost, i, e.node, e.attempt, e.claim, why)
+	s.log.Add(now, v1.EventLost, i, e.node, e.attempt, e.claim, why)
 	s.Touch(i)
 }
 
@@ -29,7 +29,7 @@ func (s *shown) SetAway(i int, why string, now time.Time) {
 func (s *shown) SetBack(i int, now time.Time) {
 	if s.endAway(i) {
 		e := &s.entries[i]
-		s.Log.Add(now, v1.EventFound, i, e.node, e.attempt, e.claim, "")
+		s.log.Add(now, v1.EventFound, i, e.node, e.attempt, e.claim, "")
 	}
 }
 

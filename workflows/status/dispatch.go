@@ -28,7 +28,7 @@ func (s *shown) SetRetryTime(i int, at time.Time, now time.Time) {
 	e := &s.entries[i]
 	if e.scheduledAfter == nil { // otherwise a previous execution has logged it
 		until := at.UTC().Format(time.RFC3339Nano)
-		s.Log.Add(now, v1.EventRetried, i, "", e.attempt, e.claim, "waits until "+until, eventlog.KeyUntil.Of(until))
+		s.log.Add(now, v1.EventRetried, i, "", e.attempt, e.claim, "waits until "+until, eventlog.KeyUntil.Of(until))
 	}
 	s.change(i, func(e *entry) { e.scheduledAfter = timestamppb.New(at) })
 }

@@ -80,7 +80,7 @@ func TestEventDataOfAnAttempt(t *testing.T) {
 		}
 		b.EndAttempt(0, flight.End{Place: flight.Place{Node: "a"}, Ended: test.ended, Response: &historyv1.ExecuteResponse{Result: test.result}}, now)
 		b.Update(0, test.rec, now)
-		if got, want := dataOf(t, b.Log), append([]string{assigned}, test.want...); !slices.Equal(got, want) {
+		if got, want := dataOf(t, b.log), append([]string{assigned}, test.want...); !slices.Equal(got, want) {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}
@@ -106,10 +106,10 @@ func TestEventDataWithoutAnAttempt(t *testing.T) {
 		`retried {"until":"1970-01-01T00:01:00Z"}`,
 		`expanded {"instances":12}`,
 	}
-	if got := dataOf(t, b.Log); !slices.Equal(got, want) {
+	if got := dataOf(t, b.log); !slices.Equal(got, want) {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if b.Log.Unstored("", 0).GetEvents()[3].GetData() != nil {
+	if b.log.Unstored("", 0).GetEvents()[3].GetData() != nil {
 		t.Error("an event about which nothing is known has data")
 	}
 }

@@ -18,7 +18,7 @@ func (s *shown) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time)
 	was := e.state
 	at := now
 	add := func(event, detail string, data ...eventlog.Fact) {
-		s.Log.Add(at, event, i, rec.Node, rec.Attempt, rec.Claim, detail, data...)
+		s.log.Add(at, event, i, rec.Node, rec.Attempt, rec.Claim, detail, data...)
 	}
 	cause := append(eventlog.AttemptFacts(end), eventlog.CauseFacts(rec.Reason, rec.Error)...)
 	if end != nil && s.logEnd(i, rec, end, now) {
@@ -76,7 +76,7 @@ func (s *shown) popSteeredBy(i int) (who string) {
 // logEnd logs the end of a dispatch of task i. It reports whether the change needs no further event.
 func (s *shown) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) bool {
 	add := func(at time.Time, event, detail string, data ...eventlog.Fact) {
-		s.Log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, data...)
+		s.log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, data...)
 	}
 	if end.GetStartedAt() != nil {
 		add(end.GetStartedAt().AsTime(), v1.EventStarted, "")

@@ -32,9 +32,10 @@ func TestEventsFollowTheStatesOfTasks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, core := New("r-1", &historyv1.RunInput{Definition: def}, graph, flight.NewRecords(nil), time.Unix(0, 0)), dag.New(graph)
+		core := dag.New(graph)
+		b := New("r-1", &historyv1.RunInput{Definition: def}, graph, flight.NewRecords(nil), newTestLog(core.Name), time.Unix(0, 0))
 		for i := range n {
-			b.Log.Add(time.Unix(0, 0), v1.EventSubmitted, i, "", 0, 0, "")
+			b.log.Add(time.Unix(0, 0), v1.EventSubmitted, i, "", 0, 0, "")
 		}
 		clock := int64(1)
 		now := func() time.Time { return time.Unix(clock, 0) }
@@ -78,7 +79,7 @@ func TestEventsFollowTheStatesOfTasks(t *testing.T) {
 			checkNewest(t, b, core)
 		}
 		told := 0
-		for _, e := range b.Log.Unstored("", 0).GetEvents() {
+		for _, e := range b.log.Unstored("", 0).GetEvents() {
 			if e.GetEvent() == v1.EventFailed && e.GetClaim() > 0 && e.GetDetail() != "" {
 				told++
 			}
@@ -92,7 +93,7 @@ func TestEventsFollowTheStatesOfTasks(t *testing.T) {
 func checkNewest(t *rapid.T, b *Status, core *dag.State) {
 	newest := map[string]string{} // by task name
 	assigned := map[string]bool{}
-	for _, e := range b.Log.Unstored("", 0).GetEvents() {
+	for _, e := range b.log.Unstored("", 0).GetEvents() {
 		newest[e.GetTask()] = e.GetEvent()
 		dispatch := fmt.Sprint(e.GetTask(), e.GetClaim())
 		switch e.GetEvent() {

@@ -26,7 +26,8 @@ func newFan(t interface{ Fatal(...any) }, count int) (*Status, *dag.State) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, core := New("fan-1", &historyv1.RunInput{Definition: def}, graph, flight.NewRecords(nil), time.Unix(0, 0)), dag.New(graph)
+	core := dag.New(graph)
+	b := New("fan-1", &historyv1.RunInput{Definition: def}, graph, flight.NewRecords(nil), newTestLog(core.Name), time.Unix(0, 0))
 	apply(b, core, core.Start(), 1)
 	apply(b, core, core.Apply(dag.Expanded{Task: 0, Count: count}), 2)
 	return b, core
@@ -173,7 +174,7 @@ func TestStateKeepsInstances(t *testing.T) {
 	own := b.records.At(4)
 	own.Checkpoint, own.Held, own.HeldBy = &historyv1.Checkpoint{Data: []byte("half")}, true, "by ann: not yet"
 	b.RecordChanged(4)
-	runState := b.RunState(core)
+	runState := save(b, core)
 
 	records := make([]dag.Record, core.Len())
 	for i := range records {
@@ -185,7 +186,7 @@ func TestStateKeepsInstances(t *testing.T) {
 	if a, c := core.Records(), next.Records(); fmt.Sprint(a) != fmt.Sprint(c) {
 		t.Errorf("the core continues with\n%v, want\n%v", c, a)
 	}
-	after := New("fan-1", &historyv1.RunInput{Definition: &v1.Definition{}}, b.graph, flight.NewRecords(nil), time.Unix(0, 0))
+	after := New("fan-1", &historyv1.RunInput{Definition: &v1.Definition{}}, b.graph, flight.NewRecords(nil), newTestLog(next.Name), time.Unix(0, 0))
 	after.AddInstances(next)
 	for i := range next.Len() {
 		if task := runState.GetTasks()[next.Name(i)]; task != nil {

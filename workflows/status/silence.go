@@ -22,7 +22,7 @@ func (s *shown) SetSilent(i int, notice string, started *timestamppb.Timestamp, 
 	e := &s.entries[i]
 	s.extrasOf(i).silent, e.startedAt = notice, started
 	s.recount(i)
-	s.Log.Add(now, v1.EventSilent, i, e.node, e.attempt, e.claim, notice)
+	s.log.Add(now, v1.EventSilent, i, e.node, e.attempt, e.claim, notice)
 	s.Touch(i)
 }
 

@@ -17,14 +17,14 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	carried := &historyv1.TaskState{}
 	prototest.Fill(carried)
 	task := carried.Task
-	task.State, task.Reason, task.Error = v1.TaskFailed, "exit_code", "exit code 1"
+	task.State, task.Reason, task.Error = v1.TaskQueued, "exit_code", "exit code 1"
 	task.Count, task.Counts = nil, nil // instances are carried separately
 	b := newTestStatus(t, 1)
 	b.records.Restore(0, carried, false)
 	b.Restore(0, carried)
 	rec := dag.RecordOf(carried)
 	rec.PendingEnd = false
-	again := b.taskState(0, rec)
+	again := saveTask(b, rec)
 	// The exceptions come from the definition, from the gateway or from the instances. A run with silent nodes does not
 	// continue as new.
 	if missing := prototest.Missing(again.GetTask(), "type", "depends_on", "held", "count", "counts", "instances", "created_at", "dead_lettered_at", "notice", "name", "workload", "lease_until"); len(missing) > 0 {

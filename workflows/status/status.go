@@ -10,6 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
+	"switchyard/workflows/eventlog"
 	"switchyard/workflows/structs"
 )
 
@@ -26,9 +27,10 @@ type Status struct {
 	slotWait        string  // why the run waits for its run slot, or "" if it does not wait
 }
 
-// New returns the status of a run that is about to begin. The status shows what the records say, and never changes them.
-func New(id string, in *historyv1.RunInput, graph *dag.Graph, records *flight.Records, created time.Time) *Status {
-	tasks := newTable(in, graph, records)
+// New returns the status of a run that is about to begin. The status shows what the records say, and never changes them. It adds
+// the events of tasks to the log of the run.
+func New(id string, in *historyv1.RunInput, graph *dag.Graph, records *flight.Records, log *eventlog.Log, created time.Time) *Status {
+	tasks := newTable(in, graph, records, log)
 	return &Status{
 		shown: &shown{table: tasks},
 		run: &v1.Run{

@@ -15,6 +15,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
+	"switchyard/workflows/eventlog"
 )
 
 func newTestStatus(t interface{ Fatal(...any) }, tasks int) *Status {
@@ -26,7 +27,26 @@ func newTestStatus(t interface{ Fatal(...any) }, tasks int) *Status {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New("run-1", &historyv1.RunInput{Definition: def}, graph, flight.NewRecords(nil), time.Unix(0, 0))
+	return New("run-1", &historyv1.RunInput{Definition: def}, graph, flight.NewRecords(nil), newTestLog(graph.Name), time.Unix(0, 0))
+}
+
+// newTestLog returns the log of a run whose tasks have names.
+func newTestLog(name func(int) string) *eventlog.Log {
+	return eventlog.New(name, func(number int64) string { return fmt.Sprint(number) })
+}
+
+// saveTask returns the saved state of the first task, whose record in the core is given.
+func saveTask(b *Status, rec dag.Record) *historyv1.TaskState {
+	return save(b, dag.Restore(b.graph, []dag.Record{rec})).GetTasks()["t0"]
+}
+
+// save returns the saved state of a run.
+func save(b *Status, core *dag.State) *historyv1.RunState {
+	c := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{}}
+	core.Save(c)
+	flight.New(flight.Config{}, core, b.records).Save(c)
+	b.Save(c)
+	return c
 }
 
 // watcher pages through answers and keeps their content.
@@ -157,7 +177,7 @@ func TestStateKeepsTheStatus(t *testing.T) {
 	b.SetRetryTime(0, time.Unix(4, 0), time.Unix(3, 0))
 	b.records.At(0).Queue(time.Unix(4, 7))
 
-	runState := b.RunState(dag.Restore(b.graph, records))
+	runState := save(b, dag.Restore(b.graph, records))
 	if len(runState.GetTasks()) != 2 {
 		t.Errorf("%d tasks continue, want those 2 that are not pending", len(runState.GetTasks()))
 	}
@@ -197,7 +217,7 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 	if task := shown.GetTasks()[s.name(0)].GetError(); task != "by ann: not yet" || shown.GetError() != "paused by bob: lunch" {
 		t.Errorf("the task shows %q, the run %q", task, shown.GetError())
 	}
-	if c := s.RunState(dag.New(s.graph)); c.GetHeldBy()[s.name(0)] != "by ann: not yet" || c.GetPausedBy() != "paused by bob: lunch" {
+	if c := save(s, dag.New(s.graph)); c.GetHeldBy()[s.name(0)] != "by ann: not yet" || c.GetPausedBy() != "paused by bob: lunch" {
 		t.Errorf("the next execution is given %v", c)
 	}
 	if s.records.At(0).HeldBy = ""; s.Text(0) != "by a person" {

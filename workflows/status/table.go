@@ -13,8 +13,7 @@ import (
 
 // table holds the tasks first and then the instances, under the same indices as the core.
 type table struct {
-	// Log holds the events of the run that are not stored yet.
-	Log      *eventlog.Log
+	log      *eventlog.Log // of the run
 	graph    *dag.Graph
 	records  *flight.Records
 	revision int64 // of the newest change
@@ -24,15 +23,10 @@ type table struct {
 }
 
 // newTable returns the tasks of a run that is about to begin.
-func newTable(in *historyv1.RunInput, graph *dag.Graph, records *flight.Records) *table {
-	t := &table{graph: graph, records: records, total: int(in.GetPartition().GetCount()), entries: make([]entry, 0, graph.Len()), order: newOrder()}
-	t.Log = eventlog.New(t.name, func(number int64) string {
-		part := in.GetPartition()
-		if part == nil {
-			return names.EventID(in.GetGeneration(), "", number)
-		}
-		return names.EventID(part.GetGeneration(), names.InstanceName(part.GetTask(), int(part.GetFrom())), number)
-	})
+func newTable(in *historyv1.RunInput, graph *dag.Graph, records *flight.Records, log *eventlog.Log) *table {
+	t := &table{
+		log: log, graph: graph, records: records, total: int(in.GetPartition().GetCount()), entries: make([]entry, 0, graph.Len()), order: newOrder(),
+	}
 	for range graph.Len() {
 		t.add(-1, -1)
 	}

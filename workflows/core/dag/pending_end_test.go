@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -218,7 +219,7 @@ func TestAbort(t *testing.T) {
 		t.Errorf("each[2] is %+v", rec)
 	}
 	each, _ := l.g.Index("each")
-	l.s = dag.Restore(l.g, l.s.Records(), dag.WithAborted(abort), dag.WithExpansion(each, 0, 3, false))
+	l.s = dag.Restore(l.g, l.s.Records(), dag.WithRunState(&historyv1.RunState{Abort: &v1.Run{State: abort.State, Reason: abort.Reason, Error: abort.Error}}), dag.WithExpansion(each, 0, 3, false))
 	if diff := cmp.Diff([]string{"a", "each[1]"}, l.names(l.s.Start().Stop)); diff != "" {
 		t.Errorf("restored, stopped (-want +got):\n%s", diff)
 	}

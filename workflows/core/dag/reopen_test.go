@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -260,7 +261,7 @@ func TestReopenRefuses(t *testing.T) {
 		"a failure that is none": {[]string{"a", "b"}, nil, dag.ErrNotDeadLetter},
 		"no task":                {[]string{"c"}, nil, dag.ErrUnknownTask},
 		"no task either":         {[]string{"a[0]"}, nil, dag.ErrUnknownTask},
-		"a cancelled run":        {[]string{"a"}, []dag.RestoreOption{dag.WithCancelled(true)}, dag.ErrCancelled},
+		"a cancelled run":        {[]string{"a"}, []dag.RestoreOption{dag.WithRunState(&historyv1.RunState{Cancelled: true})}, dag.ErrCancelled},
 		"a dead letter":          {[]string{"a"}, nil, nil},
 		"an instance":            {[]string{"each[1]"}, []dag.RestoreOption{dag.WithExpansion(2, 0, 2, false)}, nil},
 		"one that completed":     {[]string{"each[0]"}, []dag.RestoreOption{dag.WithExpansion(2, 0, 2, false)}, dag.ErrNotDeadLetter},

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -353,7 +354,7 @@ func TestReopenOfACancelledRun(t *testing.T) {
 	abort := dag.Abort{State: "failed", Reason: "deadline", Error: "late"}
 	l.s.Apply(abort)
 	l.s.Apply(l.end("a", ended("cancelled")))
-	l, d := l.reopen(dag.Rerun{Failed: true}, dag.WithAborted(abort))
+	l, d := l.reopen(dag.Rerun{Failed: true}, dag.WithRunState(&historyv1.RunState{Abort: &v1.Run{State: abort.State, Reason: abort.Reason, Error: abort.Error}}))
 	if diff := cmp.Diff([]string{"a"}, l.names(d.Place)); diff != "" {
 		t.Errorf("requested (-want +got):\n%s", diff)
 	}
@@ -375,7 +376,7 @@ func TestReopenOfARejectedRun(t *testing.T) {
 		if d.End == nil || d.End.State != "rejected" || d.End.Error != "rejected by bob" || l.s.FirstFailure() >= 0 {
 			t.Errorf("%s: end %+v", policy, d.End)
 		}
-		l, d = l.reopen(dag.Rerun{Failed: true}, dag.WithAborted(dag.Abort{State: "rejected", Reason: "rejected"}))
+		l, d = l.reopen(dag.Rerun{Failed: true}, dag.WithRunState(&historyv1.RunState{Abort: &v1.Run{State: "rejected", Reason: "rejected"}}))
 		if diff := cmp.Diff([]string{"a", "c"}, l.names(d.Place)); diff != "" {
 			t.Errorf("%s: requested (-want +got):\n%s", policy, diff)
 		}

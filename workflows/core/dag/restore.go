@@ -8,23 +8,33 @@ import (
 // A RestoreOption gives Restore state that the records do not hold.
 type RestoreOption func(*State)
 
-// WithCancelled restores State.Cancelled.
-func WithCancelled(cancelled bool) RestoreOption {
-	return func(s *State) { s.ends.cancelled = cancelled }
-}
-
-// WithAborted restores State.Aborted.
-func WithAborted(abort Abort) RestoreOption {
+// WithRunState restores what State.Save has written. Without a first failure, or if that task did not fail the run, Restore takes
+// the failed task with the lowest index.
+func WithRunState(c *historyv1.RunState) RestoreOption {
 	return func(s *State) {
-		s.ends.aborted = abort
-		s.ends.cancelled = s.ends.cancelled || abort.State != ""
+		end := c.GetAbort()
+		s.ends.aborted = Abort{State: end.GetState(), Reason: end.GetReason(), Error: end.GetError()}
+		s.ends.cancelled = c.GetCancelled() || end.GetState() != ""
+		if i, ok := s.records.graph.Index(c.GetFirstFailure()); ok {
+			s.ends.first = i
+		}
 	}
 }
 
-// WithFirstFailure restores State.FirstFailure. Without it, or if that task did not fail the run, Restore takes the failed task
-// with the lowest index.
-func WithFirstFailure(task int) RestoreOption {
-	return func(s *State) { s.ends.first = task }
+// Save hands the state over to the next execution. A task that has not begun is left out.
+func (s *State) Save(c *historyv1.RunState) {
+	c.Cancelled = s.ends.cancelled
+	if s.ends.first >= 0 {
+		c.FirstFailure = s.records.graph.Name(s.ends.first)
+	}
+	if a := s.ends.aborted; a != (Abort{}) {
+		c.Abort = &v1.Run{State: a.State, Reason: a.Reason, Error: a.Error}
+	}
+	for i, rec := range s.records.tasks {
+		if rec.State != v1.TaskPending || rec.Claim != 0 {
+			c.Tasks[s.Name(i)] = rec.TaskState()
+		}
+	}
 }
 
 // WithExpansion restores the expansion of a task as returned by State.Expansion. The records of the instances, unless they are
@@ -36,6 +46,25 @@ func WithExpansion(task, from, count int, partitioned bool) RestoreOption {
 		}
 		s.records.add(group{task: task, first: s.records.graph.Len() + len(s.records.owner), from: from, count: count, partitioned: partitioned})
 	}
+}
+
+// TaskState returns what a RunState carries of a record. Its inverse is RecordOf.
+func (r Record) TaskState() *historyv1.TaskState {
+	t := &historyv1.TaskState{
+		Task: &v1.Task{
+			State: r.State, Reason: r.Reason, Error: r.Error, Node: r.Node, Attempt: r.Attempt, Result: &v1.TaskResult{ExitCode: r.ExitCode},
+		},
+		Claim: r.Claim, Backoff: r.Backoff, Retried: r.Retried, Final: r.Final,
+	}
+	if f := r.Failure; f.State != "" {
+		failure := &v1.Task{State: f.State, Reason: f.Reason, Error: f.Error}
+		if r.PendingEnd {
+			t.PendingEnd = failure
+		} else {
+			t.Failure = failure
+		}
+	}
+	return t
 }
 
 // RecordOf returns the record of a task that a RunState carries.

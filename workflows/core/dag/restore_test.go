@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -118,18 +119,17 @@ func TestRestoreFindsTheFirstFailure(t *testing.T) {
 	failed := dag.Record{State: "failed"}
 	records := []dag.Record{{State: "completed"}, failed, failed, failed, {State: "queued", Claim: 1}}
 	for name, tt := range map[string]struct {
-		options []dag.RestoreOption
-		want    int
+		first string
+		want  int
 	}{
-		"told":          {[]dag.RestoreOption{dag.WithFirstFailure(3)}, 3},
-		"not told":      {nil, 2},
-		"none":          {[]dag.RestoreOption{dag.WithFirstFailure(-1)}, 2},
-		"not a failure": {[]dag.RestoreOption{dag.WithFirstFailure(0)}, 2},
-		"excused":       {[]dag.RestoreOption{dag.WithFirstFailure(1)}, 2},
-		"no task":       {[]dag.RestoreOption{dag.WithFirstFailure(9)}, 2},
+		"told":          {"d", 3},
+		"none":          {"", 2},
+		"not a failure": {"a", 2},
+		"excused":       {"b", 2},
+		"no task":       {"z", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := dag.Restore(g, records, tt.options...)
+			s := dag.Restore(g, records, dag.WithRunState(&historyv1.RunState{FirstFailure: tt.first}))
 			d := s.Start()
 			if d.End == nil || d.End.Task != tt.want || s.FirstFailure() != tt.want {
 				t.Errorf("end %+v, first failure %d, want %d", d.End, s.FirstFailure(), tt.want)

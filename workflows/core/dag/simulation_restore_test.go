@@ -4,14 +4,22 @@ import (
 	"maps"
 	"slices"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/dag"
 )
 
-// options returns what Restore needs beside the records.
-func (m *simulation) options() []dag.RestoreOption {
-	options := []dag.RestoreOption{
-		dag.WithCancelled(m.s.Cancelled()), dag.WithAborted(m.s.Aborted()), dag.WithFirstFailure(m.s.FirstFailure()),
+// saved saves the state and returns what Restore then continues from, which is all of the state.
+func (m *simulation) saved() ([]dag.Record, []dag.RestoreOption) {
+	left := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{}}
+	m.s.Save(left)
+	records := make([]dag.Record, m.s.Len())
+	for i, rec := range m.s.Records() {
+		if records[i] = (dag.Record{State: "pending", ExitCode: -1}); left.Tasks[m.s.Name(i)] != nil {
+			records[i] = dag.RecordOf(left.Tasks[m.s.Name(i)])
+		}
+		m.check(records[i] == rec, "%s is %+v, and is restored as %+v", m.s.Name(i), rec, records[i])
 	}
+	options := []dag.RestoreOption{dag.WithRunState(left)}
 	var tasks []int
 	for i := range m.g.Len() {
 		if _, _, _, ok := m.s.Expansion(i); ok {
@@ -27,12 +35,13 @@ func (m *simulation) options() []dag.RestoreOption {
 		from, count, remote, _ := m.s.Expansion(i)
 		options = append(options, dag.WithExpansion(i, from, count, remote))
 	}
-	return options
+	return records, options
 }
 
 // restore continues with a restored state, which must return exactly the pending decisions.
 func (m *simulation) restore() {
-	m.s = dag.Restore(m.g, m.s.Records(), m.options()...)
+	records, options := m.saved()
+	m.s = dag.Restore(m.g, records, options...)
 	before := m.s.Records()
 	d := m.s.Start()
 	m.evaluate, m.expand, m.end = map[int]bool{}, map[int]bool{}, nil
@@ -55,10 +64,11 @@ func (m *simulation) restore() {
 // reopen continues an ended run in a new generation.
 func (m *simulation) reopen(again dag.Rerun) {
 	records, old, put := make(map[string]dag.Record), m.s, again.Tasks
-	for i, rec := range m.s.Records() {
+	left, options := m.saved()
+	for i, rec := range left {
 		records[m.s.Name(i)] = rec
 	}
-	s, err := dag.Reopen(m.g, m.s.Records(), again, m.options()...)
+	s, err := dag.Reopen(m.g, left, again, options...)
 	if err != nil {
 		m.check(m.s.Cancelled() && !again.Failed && len(again.From) == 0, "put back %+v: %v", again, err)
 		return

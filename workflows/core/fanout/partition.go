@@ -137,13 +137,3 @@ func (s *State) RunEnded() []Effect {
 	s.settle(verdicts)
 	return s.take()
 }
-
-// DeadLettersAmong returns the instances that are dead letters in the state that their partition left.
-func DeadLettersAmong(all []string, tasks map[string]*historyv1.TaskState) (letters []string) {
-	for _, name := range all {
-		if tasks[name].GetTask().GetState() == v1.TaskDeadLetter {
-			letters = append(letters, name)
-		}
-	}
-	return letters
-}

@@ -88,11 +88,11 @@ func TestNamesOfRerun(t *testing.T) {
 	tasks := map[string]*historyv1.TaskState{
 		"each": {Partitions: []*historyv1.PartitionReport{{}}}, "few[1]": {Task: &v1.Task{State: v1.TaskDeadLetter}}, "few[2]": {Task: &v1.Task{State: v1.TaskFailed}},
 	}
-	own, remote := PartitionedTasks([]string{"each[3]", "few[1]", "each[4]", "few[2]"}, tasks)
+	own, remote := partitionedTasks([]string{"each[3]", "few[1]", "each[4]", "few[2]"}, tasks)
 	if !slices.Equal(own, []string{"few[1]", "few[2]"}) || !slices.Equal(remote, []string{"each"}) || !slices.Equal(tasks["each"].GetRequeued(), []int32{3, 4}) {
 		t.Errorf("own %v, remote %v, requeued %v", own, remote, tasks["each"].GetRequeued())
 	}
-	if letters := DeadLettersAmong(own, tasks); !slices.Equal(letters, []string{"few[1]"}) {
+	if letters := deadLettersAmong(own, tasks); !slices.Equal(letters, []string{"few[1]"}) {
 		t.Errorf("dead letters %v", letters)
 	}
 }

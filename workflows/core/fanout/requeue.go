@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/names"
@@ -51,22 +50,4 @@ func (s *State) Requeue(task, number int) []Effect {
 	m.requeued = append(m.requeued, int32(number))
 	s.do(Raise{dag.Requeued{Task: task}}) // the event of its end may be queued
 	return s.take()
-}
-
-// PartitionedTasks separates the names of instances in partitions from the names that the run itself holds. It returns each
-// task of such instances once and adds the instances to the task's state.
-func PartitionedTasks(all []string, tasks map[string]*historyv1.TaskState) (own, remote []string) {
-	for _, name := range all {
-		task, number, ok := names.ParseInstanceName(name)
-		t := tasks[task]
-		if !ok || len(t.GetPartitions()) == 0 {
-			own = append(own, name)
-			continue
-		}
-		t.Requeued = append(t.Requeued, int32(number))
-		if !slices.Contains(remote, task) {
-			remote = append(remote, task)
-		}
-	}
-	return own, remote
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
@@ -149,6 +151,29 @@ func (rs *Records) Changed(i int, rec dag.Record, isRemote, isGroup bool) {
 	}
 	r.ReadyAt, r.QueuedAt, r.Refusals, r.LostLeases, r.Continues = time.Time{}, time.Time{}, 0, 0, false
 	r.Lock, r.CacheKey, r.Uncached, r.FanOut = "", "", "", nil
+}
+
+// save writes the record of task i to the state from which the next execution restores it.
+func (rs *Records) save(i int, t *historyv1.TaskState) {
+	r := rs.Of(i)
+	result := r.Result()
+	if r.ResultKey != "" {
+		result = &v1.TaskResult{
+			ExitCode: result.GetExitCode(), Signal: result.GetSignal(), CpuSeconds: result.GetCpuSeconds(),
+			PeakMemoryMb: result.GetPeakMemoryMb(), StdoutTruncated: true, StderrTruncated: true,
+			Agent: result.GetAgent(), Warning: result.GetWarning(),
+		}
+	}
+	t.Task.Result, t.Task.Suspicions = result, r.Suspicions
+	t.Record, t.Unacknowledged, t.AvoidNode, t.Refusals, t.LostLeases = r.ResultKey, r.Unacknowledged, r.Avoid, r.Refusals, r.LostLeases
+	t.Requeues, t.Continues, t.LeftRecords, t.Checkpoint = r.Requeues, r.Continues, r.Left, r.Checkpoint
+	t.Paused, t.Lock, t.Items = r.Suspended, r.Lock, r.Items
+	if !r.ReadyAt.IsZero() {
+		t.ReadyAt = timestamppb.New(r.ReadyAt)
+	}
+	if !r.QueuedAt.IsZero() {
+		t.Task.QueuedAt = timestamppb.New(r.QueuedAt)
+	}
 }
 
 // Restore restores the record that the previous execution left of task i. Only a task that hasInstances keeps its list.

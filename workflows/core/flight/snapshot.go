@@ -10,11 +10,14 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Save hands the units in flight over to the next execution, with the tasks that are held and what was learnt about durations.
-// Everything else is requested again.
+// Save hands the records of tasks and the units in flight over to the next execution, with the tasks that are held and what was
+// learnt about durations. Everything else is requested again. The core must have been saved before.
 func (s *State) Save(c *historyv1.RunState) {
 	c.Paused, c.Abandoned = s.IsPaused(), s.abandoned
 	s.saveDeadline(c)
+	for i := range s.core.Len() {
+		s.saveRecord(i, c)
+	}
 	for _, u := range s.leads() {
 		t := c.Tasks[s.core.Name(u.Lead)]
 		switch {
@@ -34,6 +37,26 @@ func (s *State) Save(c *historyv1.RunState) {
 	for _, u := range s.detached {
 		h := s.saved(u)
 		c.Tasks[h.Members[0]].DetachedAttempt = h
+	}
+}
+
+// saveRecord saves the record of task i. A task that waits for others and has not begun is left out, unless it could start before.
+func (s *State) saveRecord(i int, c *historyv1.RunState) {
+	name, own := s.core.Name(i), s.records.Of(i)
+	if own.Held {
+		c.Held = append(c.Held, name)
+		if own.HeldBy != "" {
+			if c.HeldBy == nil {
+				c.HeldBy = map[string]string{}
+			}
+			c.HeldBy[name] = own.HeldBy
+		}
+	}
+	if c.Tasks[name] == nil && !own.ReadyAt.IsZero() {
+		c.Tasks[name] = s.core.Task(i).TaskState()
+	}
+	if t := c.Tasks[name]; t != nil {
+		s.records.save(i, t)
 	}
 }
 

@@ -93,6 +93,14 @@ func attended(t *testing.T, def *v1.Definition) *play {
 	return p
 }
 
+// saveAll returns the state of the run for the next execution.
+func (p *play) saveAll() *historyv1.RunState {
+	c := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{}}
+	p.core.Save(c)
+	p.Save(c)
+	return c
+}
+
 func (p *play) decide(d dag.Decisions) {
 	for _, i := range d.Changed {
 		p.records.Changed(i, p.core.Task(i), false, false)
@@ -322,8 +330,7 @@ func TestHeldTasksAreCarried(t *testing.T) {
 		t.Errorf("asked %q; the first is held %q", p.asked(), p.records.Of(0).HeldBy)
 	}
 	p.Restore(&historyv1.RunState{Paused: true})
-	var carried historyv1.RunState
-	if p.Save(&carried); !carried.GetPaused() {
+	if !p.saveAll().GetPaused() {
 		t.Error("the pause is not carried")
 	}
 	p.fly(p.Unhold(0))
@@ -603,8 +610,8 @@ func TestDetachedAttempts(t *testing.T) {
 		t.Error("more is asked than what did not detach")
 	}
 	p.round()
-	carried := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{"a": {}, "b": {}}}
-	if p.Save(carried); carried.Tasks["a"].GetDetachedAttempt().GetLead() != "a" || carried.Tasks["b"].DetachedAttempt != nil || p.IsQuiet() {
+	carried := p.saveAll()
+	if carried.Tasks["a"].GetDetachedAttempt().GetLead() != "a" || carried.Tasks["b"].DetachedAttempt != nil || p.IsQuiet() {
 		t.Errorf("carried %v", carried)
 	}
 	p.Stop(0)
@@ -793,8 +800,8 @@ func TestTwoPeopleApprove(t *testing.T) {
 	p.round()
 	p.fly(p.Approve(0, &historyv1.TaskCommand{By: "ann"}, start))
 	p.heard("one", "approved ship", "Approval ship: ship it? (1 of 2 have approved)")
-	carried := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{"ship": {Task: &v1.Task{Error: p.ApprovalOf(0).text()}}}}
-	p.Save(carried)
+	carried := p.saveAll()
+	carried.Tasks["ship"].Task.Error = p.ApprovalOf(0).text()
 	next := &play{State: New(p.Config, p.core, p.records), t: t}
 	next.fly(next.RestoreTask(0, carried.Tasks["ship"], start.Add(30*time.Minute)))
 	next.heard("restored", "After 1h30m0s")
@@ -889,8 +896,8 @@ func TestRunOfATask(t *testing.T) {
 		t.Error("the result is read again")
 	}
 	p, u = running()
-	carried := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{"call": {Task: &v1.Task{State: v1.TaskRunning, ChildRun: "child-1"}}}}
-	p.Save(carried)
+	carried := p.saveAll()
+	carried.Tasks["call"].Task.ChildRun = "child-1"
 	next := &play{State: New(p.Config, p.core, p.records), t: t}
 	next.Input.State = carried
 	next.fly(next.RestoreTask(0, carried.Tasks["call"], start))
@@ -933,10 +940,9 @@ func TestDeadlines(t *testing.T) {
 	p.fly(p.StartRunDeadline(start, start))
 	p.fly(p.Due(p.last[0].(After).Timer, start))
 	p.heard("the run", "After 1h0m0s", "ExpireRun")
-	var carried historyv1.RunState
-	p.Save(&carried)
+	carried := p.saveAll()
 	next := begin(t, def)
-	next.Restore(&carried)
+	next.Restore(carried)
 	next.fly(next.StartRunDeadline(start.Add(time.Minute), start.Add(40*time.Minute)))
 	next.heard("the next execution", "After 20m0s")
 }

@@ -35,12 +35,12 @@ func TestStateForgetsNoField(t *testing.T) {
 		if r.graph, err = dag.NewGraph(def, nil); err != nil {
 			return err
 		}
-		if err := r.handover.restore(carried); err != nil {
+		if err := r.restore(carried); err != nil {
 			return err
 		}
-		r.log, r.waiting = r.status.Log, carried.GetWaiting()
+		r.waiting = carried.GetWaiting()
 		r.commands.AddCarriedOut("update")
-		again := r.handover.runState()
+		again := r.snapshot()
 		if missing := prototest.Missing(again, "tasks", "stored", "packed"); len(missing) > 0 {
 			t.Errorf("the state has no %v", missing)
 		}
@@ -57,12 +57,8 @@ func TestNextInputForgetsNoField(t *testing.T) {
 	t.Parallel()
 	received := &historyv1.RunInput{}
 	prototest.Fill(received)
-	ho := &handover{execution: &execution{in: received, received: received, identity: identity{chain: "chain"}}}
 	received.Stored = ""
-	next, err := ho.nextInput()
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := nextInput(received, received, "chain")
 	if missing := prototest.Missing(next, "retry", "rerun", "terminated", "workflow", "stored", "state"); len(missing) > 0 {
 		t.Errorf("the input has no %v", missing)
 	}

@@ -35,8 +35,12 @@ func (s *State) reattach(m *fanOut) {
 	}
 }
 
-// Save hands the large fan-outs over to the next execution.
+// Save hands the large fan-outs and the context over to the next execution.
 func (s *State) Save(c *historyv1.RunState) {
+	if s.Input.GetPartition() != nil {
+		c.HaltReason = s.core.GroupHalted(0)
+	}
+	c.Context = s.context
 	for _, m := range s.fanOuts {
 		if t := c.Tasks[s.core.Name(m.task)]; t != nil {
 			t.Partitions, t.PreviousPartitions, t.Requeued, t.Partial = m.partitions, m.before, m.requeued, m.partial
