@@ -21,7 +21,7 @@
 //	large fan-outs    effects_fanout.go (the effects of workflows/core/fanout, in a run and in its partitions)
 //	child workflows   effects_child.go (the effects of workflows/core/child)
 //	expressions       evaluator, ancestry (what they see of other tasks)
-//	people            updates.go, cancellation.go and effects_command.go (the effects of workflows/core/command)
+//	people            updates.go, signals.go and effects_command.go (the effects of workflows/core/command)
 //	what others see   search_attributes.go, events.go, queries.go
 //	the workflow      history, snapshot.go and continue_as_new.go (from one execution to the next); workflows/calls sends the commands
 //	                  to Temporal

@@ -128,39 +128,6 @@ func (r *run) partitionInput(o *fanout.Opening) (*historyv1.RunInput, error) {
 	}, nil
 }
 
-// receiveReports applies the reports of the children.
-func (r *run) receiveReports() {
-	reports := workflow.GetSignalChannel(r.root, names.PartitionReportSignal)
-	for reports.Len() > 0 {
-		var p historyv1.PartitionReport
-		if r.receiveSignal(reports, &p) {
-			r.spread(r.fanOuts.Reported(&p))
-		}
-	}
-}
-
-// receiveOrders carries out the orders of the run to this partition.
-func (r *run) receiveOrders() {
-	orders := workflow.GetSignalChannel(r.root, names.OrderSignal)
-	for orders.Len() > 0 {
-		var o historyv1.PartitionOrder
-		if r.receiveSignal(orders, &o) {
-			r.spread(r.fanOuts.Ordered(&o, r.flight.IsPaused()))
-		}
-	}
-}
-
-// receiveAnswers settles the context updates that the run of this partition has answered.
-func (r *run) receiveAnswers() {
-	answers := workflow.GetSignalChannel(r.root, names.ContextSignal)
-	for answers.Len() > 0 {
-		var answer historyv1.ContextAnswer
-		if r.receiveSignal(answers, &answer) {
-			r.spread(r.fanOuts.Answered(&answer))
-		}
-	}
-}
-
 // partitionFacts returns what a report of this partition tells.
 func (r *run) partitionFacts() fanout.Facts {
 	return fanout.Facts{Counts: r.status.ShownCounts(0), DurationEstimate: r.flight.DurationEstimate(0), Nodes: r.wanted.Nodes}

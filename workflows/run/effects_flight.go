@@ -3,15 +3,12 @@ package run
 import (
 	"strings"
 
-	"go.temporal.io/sdk/workflow"
-
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/calls"
 	"switchyard/workflows/core/child"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/eventlog"
-	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
 )
 
@@ -145,15 +142,4 @@ func (r *run) showSlot(holders []string) {
 	r.status.SetSlotWait(phrase.SlotWait(r.in.GetDefinition().GetConcurrency().GetMaxRuns(), holders))
 	r.setState(v1.RunPending)
 	r.log.Add(r.now(), v1.EventQueued, eventlog.WholeRun, "", 0, 0, "waits for "+strings.Join(holders, ", "), eventlog.KeyWaitsFor.Of(holders))
-}
-
-// receiveGrants applies the answers that locks have signalled.
-func (r *run) receiveGrants() {
-	grants := workflow.GetSignalChannel(r.root, names.GrantedSignal)
-	for grants.Len() > 0 {
-		var g historyv1.Granted
-		if r.receiveSignal(grants, &g) {
-			r.fly(r.flight.Granted(&g, r.now()))
-		}
-	}
 }

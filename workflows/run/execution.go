@@ -64,12 +64,6 @@ type identity struct {
 // home returns the key prefix under which this workflow stores its data.
 func (d identity) home() string { return names.Home(d.self, d.selfChain) }
 
-// receiveSignal receives the next signal of a channel into v. It returns false if the signal cannot be read.
-func (x *execution) receiveSignal(ch workflow.ReceiveChannel, v any) bool {
-	x.signals++
-	return ch.ReceiveAsync(v)
-}
-
 // executionID returns the Temporal run ID of this execution.
 func (x *execution) executionID() string { return workflow.GetInfo(x.root).WorkflowExecution.RunID }
 

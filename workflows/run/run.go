@@ -126,12 +126,13 @@ func (r *run) gather() {
 func (r *run) receive() {
 	r.beginRound()
 	r.receiveCancel()
-	r.receiveReports()
-	r.receiveOrders()
-	r.receiveAnswers()
-	r.refuseSignals()
+	receiveEach(r, names.PartitionReportSignal, func(p *historyv1.PartitionReport) { r.spread(r.fanOuts.Reported(p)) })
+	receiveEach(r, names.OrderSignal, func(o *historyv1.PartitionOrder) { r.spread(r.fanOuts.Ordered(o, r.flight.IsPaused())) })
+	receiveEach(r, names.ContextSignal, func(a *historyv1.ContextAnswer) { r.spread(r.fanOuts.Answered(a)) })
+	r.refuseSignals(names.ApproveUpdate, v1.ApprovalApproved)
+	r.refuseSignals(names.RejectUpdate, v1.ApprovalRejected)
 	r.calls.Settle()
-	r.receiveGrants()
+	receiveEach(r, names.GrantedSignal, func(g *historyv1.Granted) { r.fly(r.flight.Granted(g, r.now())) })
 }
 
 // isInterrupted reports whether a cancellation is waiting to be applied or attempts are waiting to be reattached.

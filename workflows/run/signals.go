@@ -13,6 +13,17 @@ import (
 	"switchyard/workflows/phrase"
 )
 
+// receiveEach applies the signals with a name that have come, in order. It leaves out those that cannot be read.
+func receiveEach[T any](r *run, name string, apply func(*T)) {
+	ch := workflow.GetSignalChannel(r.root, name)
+	for ch.Len() > 0 {
+		r.signals++
+		if sent := new(T); ch.ReceiveAsync(sent) {
+			apply(sent)
+		}
+	}
+}
+
 // isCancelDue reports whether a cancellation is waiting to be applied.
 func (r *run) isCancelDue() bool { return !r.commands.IsCancelled && r.cancelRequested() }
 
@@ -31,12 +42,7 @@ func (r *run) receiveCancel() {
 // receiveCancelSignals receives the signals that cancel the run, and reports whether there was one. It returns the person and the
 // one-line reason of the first signal that has any. A signal that does not cancel the run is logged as refused.
 func (r *run) receiveCancelSignals() (who, why string, ok bool) {
-	ch := workflow.GetSignalChannel(r.root, names.CancelSignal)
-	for ch.Len() > 0 {
-		var sent converter.RawValue
-		if !r.receiveSignal(ch, &sent) {
-			continue
-		}
+	receiveEach(r, names.CancelSignal, func(sent *converter.RawValue) {
 		payload := sent.Payload()
 		c, refusal := command.ReadCancel(payload.GetData(), string(payload.GetMetadata()[converter.MetadataEncoding]))
 		switch {
@@ -48,27 +54,20 @@ func (r *run) receiveCancelSignals() (who, why string, ok bool) {
 		case r.status != nil:
 			r.logRefused(c.GetTask(), v1.TaskCancelled, dag.OneLine(c.GetBy()), refusal)
 		}
-	}
+	})
 	return who, why, ok
 }
 
 // refuseSignals receives signals that look like decisions and logs them as refused. Decisions are updates only; a signal has no
 // answer that could report the refusal.
-func (r *run) refuseSignals() {
-	for _, signal := range []struct{ name, verdict string }{{names.ApproveUpdate, v1.ApprovalApproved}, {names.RejectUpdate, v1.ApprovalRejected}} {
-		ch := workflow.GetSignalChannel(r.root, signal.name)
-		for ch.Len() > 0 {
-			var sent converter.RawValue
-			if !r.receiveSignal(ch, &sent) || r.status == nil {
-				continue
-			}
-			var c historyv1.TaskCommand
-			if payload := sent.Payload(); payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, &c) != nil {
-				c.Reset()
-			}
-			r.logRefused(c.GetTask(), signal.verdict, dag.OneLine(c.GetBy()), "signals cannot approve or reject; use `switchyard runs approve` or `reject`")
+func (r *run) refuseSignals(name, verdict string) {
+	receiveEach(r, name, func(sent *converter.RawValue) {
+		var c historyv1.TaskCommand
+		if payload := sent.Payload(); payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, &c) != nil {
+			c.Reset()
 		}
-	}
+		r.logRefused(c.GetTask(), verdict, dag.OneLine(c.GetBy()), "signals cannot approve or reject; use `switchyard runs approve` or `reject`")
+	})
 }
 
 // logRefused logs a command that does not count.
