@@ -7,8 +7,6 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/core/dag"
-	"switchyard/workflows/core/flight"
 )
 
 // Misdirected returns why a decision is not the one that is meant, or "" if it is. The text completes "the decision is not valid: ...".
@@ -50,27 +48,10 @@ func (s *State) RequestApproval() bool {
 // AwaitsApproval reports whether the run may not start before an operator has approved it.
 func (s *State) AwaitsApproval() bool { return s.Approval.GetState() == v1.ApprovalPending }
 
-func (s *State) approveRun(_ int, c *historyv1.TaskCommand, now time.Time) []Effect {
-	return []Effect{s.decideRun(v1.ApprovalApproved, c, now), LogRun{v1.EventApproved, c}, Fly{[]flight.Effect{flight.Wake{}}}}
-}
-
-func (s *State) rejectRun(_ int, c *historyv1.TaskCommand, now time.Time) []Effect {
-	end := dag.Abort{State: v1.RunRejected, Reason: v1.ReasonRejected, Error: because(v1.ApprovalRejected, c)}
-	return []Effect{s.decideRun(v1.ApprovalRejected, c, now), raise(end)}
-}
-
 // decideRun records a person's decision about the run.
-func (s *State) decideRun(verdict string, c *historyv1.TaskCommand, now time.Time) Effect {
+func (s *State) decideRun(u Update, c *historyv1.TaskCommand, now time.Time) Effect {
 	s.Approval = &v1.RunApproval{
-		State: verdict, By: c.GetBy(), At: timestamppb.New(now), Reason: c.GetReason(), DefinitionVersion: s.Flight.Input.GetDefinitionVersion(),
+		State: u.Verdict, By: c.GetBy(), At: timestamppb.New(now), Reason: c.GetReason(), DefinitionVersion: s.Flight.Input.GetDefinitionVersion(),
 	}
 	return ShowApproval{s.Approval}
-}
-
-func (s *State) approve(i int, c *historyv1.TaskCommand, now time.Time) []Effect {
-	return []Effect{Fly{s.Flight.Approve(i, c, now)}}
-}
-
-func (s *State) reject(i int, c *historyv1.TaskCommand, now time.Time) []Effect {
-	return []Effect{Fly{s.Flight.Reject(i, c, now)}}
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"cmp"
 	"time"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -42,7 +41,7 @@ type SteerAnswer struct {
 func (s *State) steer(u Update, i int, c *historyv1.TaskCommand, now time.Time) ([]Effect, *Steer, *Refusal) {
 	unit := s.Flight.AttemptOf(i)
 	if unit.Phase == flight.Away { // it can only be stopped
-		return append(u.do(s, i, c, now), Fly{s.Flight.StopAway(unit)}), nil, nil
+		return append(s.apply(u, i, c, now), Fly{s.Flight.StopAway(unit)}), nil, nil
 	}
 	s.Flight.Steered(unit)
 	return nil, &Steer{Task: i, Claim: s.Core.Task(i).Claim, Node: unit.Node, Action: u.Action, unit: unit, update: u, command: c}, nil
@@ -69,25 +68,9 @@ func (s *State) SteeringAnswered(r *Steer, a SteerAnswer, now time.Time) ([]Effe
 		return nil, refuse("the attempt of task %s has just ended", name)
 	case isSame, rec.Claim == r.Claim && !v1.IsTaskTerminal(rec.State):
 		s.Flight.SetUnsure(r.unit, r.unit.IsUnsure() && !suspends)
-		return r.update.do(s, r.Task, r.command, now), nil
+		return s.apply(r.update, r.Task, r.command, now), nil
 	}
 	return nil, nil
-}
-
-func (s *State) suspend(i int, c *historyv1.TaskCommand, _ time.Time) []Effect {
-	return []Effect{logged(s.Flight.Suspend(i, cmp.Or(because("", c), "by a person")), i, v1.EventPaused, c)}
-}
-
-func (s *State) proceed(i int, c *historyv1.TaskCommand, _ time.Time) []Effect {
-	return []Effect{logged(s.Flight.Suspend(i, ""), i, v1.EventResumed, c)}
-}
-
-func (s *State) stop(i int, c *historyv1.TaskCommand, _ time.Time) []Effect {
-	return []Effect{ShowSteeredBy{i, c.GetBy()}}
-}
-
-func (s *State) restart(i int, c *historyv1.TaskCommand, _ time.Time) []Effect {
-	return []Effect{logged(nil, i, v1.EventRestarted, c)}
 }
 
 // maySuspend checks a command that suspends the attempt of a task.

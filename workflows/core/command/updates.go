@@ -1,11 +1,13 @@
 package command
 
 import (
+	"cmp"
 	"time"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
 )
@@ -18,7 +20,6 @@ type Update struct {
 	Verdict           string // of a decision, or "" if it is none
 	Action            string // what the node of the task's attempt does before the command counts, or "" if the command needs no node
 	may               func(*State, int, *historyv1.TaskCommand) *Refusal
-	do                func(*State, int, *historyv1.TaskCommand, time.Time) []Effect
 }
 
 // Argument is what the argument of an update names.
@@ -35,21 +36,21 @@ const (
 
 // Updates are the updates of a run, in the order of their registration.
 var Updates = []Update{
-	{Name: names.RetryUpdate, Description: "retry a dead letter", Argument: ForDeadLetter, may: (*State).mayRetry, do: (*State).retry},
-	{Name: names.PauseUpdate, Description: "pause the run, so that nothing new starts", Argument: ForRun, may: (*State).mayPause, do: (*State).pause},
-	{Name: names.ResumeUpdate, Description: "continue a paused run", Argument: ForRun, may: (*State).mayResume, do: (*State).resume},
-	{Name: names.HoldUpdate, Description: "hold a task, so that it does not start", may: (*State).mayHold, do: (*State).hold},
-	{Name: names.ReleaseUpdate, Description: "release a held task", may: (*State).mayRelease, do: (*State).release},
-	{Name: names.CancelTaskUpdate, Description: "cancel a task", may: (*State).mayCancel, do: (*State).cancelTask},
-	{Name: names.KillTaskUpdate, Description: "kill a task", may: (*State).mayKill, do: (*State).kill},
-	{Name: names.ApproveUpdate, Description: "approve a task", Verdict: v1.ApprovalApproved, may: (*State).mayApprove, do: (*State).approve},
-	{Name: names.RejectUpdate, Description: "reject a task", Verdict: v1.ApprovalRejected, may: (*State).mayReject, do: (*State).reject},
-	{Name: names.ApproveRunUpdate, Description: "approve the run, so that it starts", Argument: ForRun, Verdict: v1.ApprovalApproved, may: (*State).mayDecideRun, do: (*State).approveRun},
-	{Name: names.RejectRunUpdate, Description: "reject the run", Argument: ForRun, Verdict: v1.ApprovalRejected, may: (*State).mayDecideRun, do: (*State).rejectRun},
-	{Name: names.PauseTaskUpdate, Description: "suspend a running task", Action: actionPause, may: (*State).maySuspend, do: (*State).suspend},
-	{Name: names.ResumeTaskUpdate, Description: "resume a suspended task", Action: actionResume, may: (*State).mayContinue, do: (*State).proceed},
-	{Name: names.StopTaskUpdate, Description: "stop a task that runs until it is stopped", Action: actionStop, may: (*State).mayStop, do: (*State).stop},
-	{Name: names.RestartTaskUpdate, Description: "restart the machine of a task", Action: ActionRestart, may: (*State).mayRestart, do: (*State).restart},
+	{Name: names.RetryUpdate, Description: "retry a dead letter", Argument: ForDeadLetter, may: (*State).mayRetry},
+	{Name: names.PauseUpdate, Description: "pause the run, so that nothing new starts", Argument: ForRun, may: (*State).mayPause},
+	{Name: names.ResumeUpdate, Description: "continue a paused run", Argument: ForRun, may: (*State).mayResume},
+	{Name: names.HoldUpdate, Description: "hold a task, so that it does not start", may: (*State).mayHold},
+	{Name: names.ReleaseUpdate, Description: "release a held task", may: (*State).mayRelease},
+	{Name: names.CancelTaskUpdate, Description: "cancel a task", may: (*State).mayCancel},
+	{Name: names.KillTaskUpdate, Description: "kill a task", may: (*State).mayKill},
+	{Name: names.ApproveUpdate, Description: "approve a task", Verdict: v1.ApprovalApproved, may: (*State).mayApprove},
+	{Name: names.RejectUpdate, Description: "reject a task", Verdict: v1.ApprovalRejected, may: (*State).mayReject},
+	{Name: names.ApproveRunUpdate, Description: "approve the run, so that it starts", Argument: ForRun, Verdict: v1.ApprovalApproved, may: (*State).mayDecideRun},
+	{Name: names.RejectRunUpdate, Description: "reject the run", Argument: ForRun, Verdict: v1.ApprovalRejected, may: (*State).mayDecideRun},
+	{Name: names.PauseTaskUpdate, Description: "suspend a running task", Action: actionPause, may: (*State).maySuspend},
+	{Name: names.ResumeTaskUpdate, Description: "resume a suspended task", Action: actionResume, may: (*State).mayContinue},
+	{Name: names.StopTaskUpdate, Description: "stop a task that runs until it is stopped", Action: actionStop, may: (*State).mayStop},
+	{Name: names.RestartTaskUpdate, Description: "restart the machine of a task", Action: ActionRestart, may: (*State).mayRestart},
 }
 
 // CommandOf returns the argument of an update as a command for a task. A command for the run names no task.
@@ -73,10 +74,10 @@ func (s *State) Check(u Update, c *historyv1.TaskCommand) *Refusal {
 
 // target returns the task or instance that a command is for, or why the command makes no sense.
 func (s *State) target(u Update, c *historyv1.TaskCommand) (int, *Refusal) {
-	if u.Argument != ForTask {
-		return 0, u.may(s, 0, c)
-	}
 	i, ok := s.Core.Index(c.GetTask())
+	if u.Argument != ForTask {
+		return i, u.may(s, i, c)
+	}
 	if !ok {
 		return 0, refuseAs(names.UnknownTaskError, "task %q: %w", c.GetTask(), dag.ErrUnknownTask)
 	}
@@ -97,7 +98,46 @@ func (s *State) Do(u Update, c *historyv1.TaskCommand, now time.Time) ([]Effect,
 	if u.Action != "" {
 		return s.steer(u, i, c, now)
 	}
-	return u.do(s, i, c, now), nil, nil
+	return s.apply(u, i, c, now), nil, nil
+}
+
+// apply returns what a command does that may be carried out, after the node of an attempt has done its part.
+func (s *State) apply(u Update, i int, c *historyv1.TaskCommand, now time.Time) []Effect {
+	steered := ShowSteeredBy{i, c.GetBy()}
+	switch u.Name {
+	case names.RetryUpdate:
+		if task, number, ok := s.FanOuts.Instance(c.GetTask()); ok {
+			return []Effect{Spread{s.FanOuts.Requeue(task, number)}}
+		}
+		return []Effect{steered, raise(dag.Retry{Task: i})}
+	case names.PauseUpdate, names.ResumeUpdate:
+		return s.SetPaused(u.Name == names.PauseUpdate, c)
+	case names.HoldUpdate: // a task that waits for a node leaves the placement queue
+		return []Effect{logged(s.Flight.Hold(i, because("", c)), i, v1.EventHeld, c)}
+	case names.ReleaseUpdate:
+		return []Effect{logged(s.Flight.Unhold(i), i, v1.EventReleased, c), Expand{i}}
+	case names.CancelTaskUpdate:
+		return []Effect{steered, raise(dag.CancelTask{Task: i, Reason: because(v1.TaskCancelled, c)})}
+	case names.KillTaskUpdate:
+		// The core, and the next execution of the run, receive the kill before anything is stopped. So whenever the attempt ends, only
+		// a completion counts; any other end is a kill.
+		return []Effect{steered, raise(dag.Kill{Task: i, Reason: because(v1.TaskKilled, c)})}
+	case names.ApproveUpdate:
+		return []Effect{Fly{s.Flight.Approve(i, c, now)}}
+	case names.RejectUpdate:
+		return []Effect{Fly{s.Flight.Reject(i, c, now)}}
+	case names.ApproveRunUpdate:
+		return []Effect{s.decideRun(u, c, now), LogRun{v1.EventApproved, c}, Fly{[]flight.Effect{flight.Wake{}}}}
+	case names.RejectRunUpdate:
+		return []Effect{s.decideRun(u, c, now), raise(dag.Abort{State: v1.RunRejected, Reason: v1.ReasonRejected, Error: because(u.Verdict, c)})}
+	case names.PauseTaskUpdate:
+		return []Effect{logged(s.Flight.Suspend(i, cmp.Or(because("", c), "by a person")), i, v1.EventPaused, c)}
+	case names.ResumeTaskUpdate:
+		return []Effect{logged(s.Flight.Suspend(i, ""), i, v1.EventResumed, c)}
+	case names.RestartTaskUpdate:
+		return []Effect{logged(nil, i, v1.EventRestarted, c)}
+	}
+	return []Effect{steered} // the node stops the task
 }
 
 // SetPaused pauses or resumes the run. A task that has a node but has not started gives the node back to a paused run.
@@ -109,45 +149,9 @@ func (s *State) SetPaused(isPaused bool, c *historyv1.TaskCommand) []Effect {
 	s.Flight.Pause()
 	effects := []Effect{Spread{s.FanOuts.OrderAll()}, LogRun{v1.EventPaused, c}, Fly{s.Flight.SetAllAside(v1.ReasonPaused, "the run is paused")}}
 	if c.GetBy() != "" || c.GetReason() != "" {
-		effects = append([]Effect{ShowPausedBy{because(v1.RunPaused, c)}}, effects...)
+		effects = append(effects, ShowPausedBy{because(v1.RunPaused, c)})
 	}
 	return effects
-}
-
-func (s *State) pause(_ int, c *historyv1.TaskCommand, _ time.Time) []Effect {
-	return s.SetPaused(true, c)
-}
-
-func (s *State) resume(_ int, c *historyv1.TaskCommand, _ time.Time) []Effect {
-	return s.SetPaused(false, c)
-}
-
-// hold keeps a task from starting. A task that waits for a node leaves the placement queue.
-func (s *State) hold(i int, c *historyv1.TaskCommand, _ time.Time) []Effect {
-	return []Effect{logged(s.Flight.Hold(i, because("", c)), i, v1.EventHeld, c)}
-}
-
-func (s *State) release(i int, c *historyv1.TaskCommand, _ time.Time) []Effect {
-	return []Effect{logged(s.Flight.Unhold(i), i, v1.EventReleased, c), Expand{i}}
-}
-
-func (s *State) cancelTask(i int, c *historyv1.TaskCommand, _ time.Time) []Effect {
-	return []Effect{ShowSteeredBy{i, c.GetBy()}, raise(dag.CancelTask{Task: i, Reason: because(v1.TaskCancelled, c)})}
-}
-
-// kill ends a task for good. The core, and the next execution of the run, receive the kill before anything is stopped. So
-// whenever the attempt ends, only a completion counts; any other end is a kill.
-func (s *State) kill(i int, c *historyv1.TaskCommand, _ time.Time) []Effect {
-	return []Effect{ShowSteeredBy{i, c.GetBy()}, raise(dag.Kill{Task: i, Reason: because(v1.TaskKilled, c)})}
-}
-
-// retry requeues a dead letter and resets its attempts to 0.
-func (s *State) retry(_ int, c *historyv1.TaskCommand, _ time.Time) []Effect {
-	if task, number, ok := s.FanOuts.Instance(c.GetTask()); ok {
-		return []Effect{Spread{s.FanOuts.Requeue(task, number)}}
-	}
-	i, _ := s.Core.Index(c.GetTask()) // mayRetry has checked the name
-	return []Effect{ShowSteeredBy{i, c.GetBy()}, raise(dag.Retry{Task: i})}
 }
 
 // because returns what was done, by whom and why.

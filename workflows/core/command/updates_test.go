@@ -88,7 +88,7 @@ func TestCommandsAreCarriedOut(t *testing.T) {
 		before               func(*testing.T, *State)
 		want                 string
 	}{
-		"pause":             {update: names.PauseUpdate, reason: "lunch", want: `show "paused by ann: lunch", log paused by ann`},
+		"pause":             {update: names.PauseUpdate, reason: "lunch", want: `log paused by ann, show "paused by ann: lunch"`},
 		"resume":            {update: names.ResumeUpdate, before: func(_ *testing.T, s *State) { s.SetPaused(true, nil) }, want: `show "", log resumed by ann`},
 		"hold":              {update: names.HoldUpdate, task: "build", want: "log build held by ann"},
 		"release":           {update: names.ReleaseUpdate, task: "build", before: func(t *testing.T, s *State) { s.do(t, names.HoldUpdate, "build", "") }, want: "log build released by ann, expand build"},
