@@ -18,8 +18,8 @@ const view = "switchyard/workflows/status"
 
 // viewSetters are the functions and methods of the view by which a run tells it what has happened.
 var viewSetters = []string{
-	"New", "Restore", "RestoreRun", "ExplainWaits",
-	"AddInstances", "End", "EndAttempt", "EndAway", "EndRun", "EndSilence", "RecordChanged", "SetApproval", "SetAway", "SetBack", "SetCached",
+	"New", "Restore", "RestoreRun",
+	"AddInstances", "End", "EndAttempt", "EndSilence", "RecordChanged", "SetApproval", "SetAway", "SetBack", "SetCached",
 	"SetChildRun", "SetContext", "SetCounts", "SetPausedBy", "SetPlace", "SetProblem", "SetRetryTime", "SetRunState", "SetSilent",
 	"SetSlotWait", "SetStartedAt", "SetSteeredBy", "SetWaitReason", "Touch", "Update",
 }
@@ -27,7 +27,7 @@ var viewSetters = []string{
 // viewProjections are the methods and fields of the view for what goes to people: in answers, events, error messages and reports,
 // and in the state for the next execution, whose view continues from it.
 var viewProjections = []string{
-	"AddCheckpoints", "AllItems", "Answer", "Instances", "Save", "ShownCounts", "ShownState", "Text", "Whole",
+	"Answer", "Final", "Instances", "Save", "ShownCounts", "ShownState", "Text",
 }
 
 // TestRunDoesNotReadTheView checks that workflows/run uses exactly these names of the view.

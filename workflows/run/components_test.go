@@ -51,7 +51,7 @@ func newExecution(t *testing.T, def *v1.Definition) *execution {
 	x.fly, x.spread = func([]flight.Effect) {}, (&run{execution: x}).carryOutFanOut
 	x.settles = map[int64]func(string){}
 	x.log = eventlog.New(x.core.Name, (&run{execution: x}).eventID)
-	x.status = status.New(x.self, x.in, graph, x.records, x.log, startTime)
+	x.status = status.New(x.self, x.in, graph, x.flight, x.records, x.log, startTime)
 	x.commands.Facts = command.Facts{Core: x.core, Records: x.records, Flight: x.flight, FanOuts: x.fanOuts, ShownState: x.status.ShownState}
 	return x
 }

@@ -126,7 +126,6 @@ func (r *run) showFlight(effect flight.Effect) {
 		r.status.SetBack(e.Task, r.now())
 	case flight.ShowAttended:
 		r.status.EndSilence(e.Task)
-		r.status.EndAway(e.Task)
 	case flight.ShowEnd:
 		r.status.EndAttempt(e.End.Ended.Task, e.End, r.now())
 		e.End.Response.AgentEvents = nil // the run has them as events; they are not part of a stored result

@@ -11,7 +11,6 @@ import (
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
-	"switchyard/workflows/status"
 )
 
 // finish reports the end of the run to the store, to Temporal, and to the placement queue, which then forgets the run and its
@@ -23,16 +22,12 @@ func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 		by = r.commands.Approval.GetBy()
 	}
 	r.log.Add(now, end.State, eventlog.WholeRun, "", 0, 0, end.Error, append(eventlog.CauseFacts(end.Reason, end.Error), eventlog.KeyBy.Of(by))...)
-	final := r.status.Whole()
-	final.Chain = r.selfChain
-	status.EndRun(final.GetRun(), end, now)
-	final.Partitions = r.fanOuts.Reports()
-	final.Items, final.EventSlices = r.status.AllItems(), r.log.StoredParts()
-	final.NextEvent = r.log.Next()
+	final := r.status.Final(end, now)
+	final.Chain, final.Partitions = r.selfChain, r.fanOuts.Reports()
+	final.EventSlices, final.NextEvent = r.log.StoredParts(), r.log.Next()
 	if r.log.Len() > 0 {
 		final.EventSlices++
 	}
-	r.status.AddCheckpoints(final)
 	if err := r.calls.MustNow("save its status", names.SaveStatusActivity, nil, final, r.unstoredEvents()); err != nil {
 		workflow.GetLogger(r.ctx).Error("could not store the final status", "error", err)
 	}

@@ -175,7 +175,6 @@ func (r *run) begin() error {
 	default:
 		r.beginNew()
 	}
-	r.status.ExplainWaits(r.flight.WaitReason)
 	r.flight.Learn(0, r.in.GetPartition().GetDurationEstimate())
 	r.fly(r.flight.StartRunDeadline(workflow.GetInfo(r.root).WorkflowStartTime, r.now()))
 	r.watchParent()

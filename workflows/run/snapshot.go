@@ -112,7 +112,7 @@ func (r *run) newParts(context *structpb.Struct, created time.Time) {
 		Limits: r.limits, HeartbeatTimeout: options.HeartbeatTimeout,
 	}, r.core, r.records)
 	r.log = eventlog.New(r.core.Name, r.eventID)
-	r.status = status.New(r.self, r.in, r.graph, r.records, r.log, created)
+	r.status = status.New(r.self, r.in, r.graph, r.flight, r.records, r.log, created)
 	r.commands.Facts = command.Facts{
 		Core: r.core, Records: r.records, Flight: r.flight, FanOuts: r.fanOuts, ShownState: r.status.ShownState,
 	}

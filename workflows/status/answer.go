@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
@@ -117,13 +118,7 @@ func (s *Status) Answer(req *historyv1.StatusRequest) (*historyv1.StatusResponse
 	return res, nil
 }
 
-// AddCheckpoints adds the checkpoints of all tasks and instances that have not completed to an answer.
-func (s *Status) AddCheckpoints(res *historyv1.StatusResponse) {
-	for i := range s.entries {
-		s.addCheckpoint(res, i)
-	}
-}
-
+// addCheckpoint adds the checkpoint of task i, if it has one and has not completed, to an answer.
 func (s *Status) addCheckpoint(res *historyv1.StatusResponse, i int) {
 	checkpoint := s.records.Of(i).Checkpoint
 	if checkpoint == nil || v1.IsTaskSuccess(s.entries[i].state) {
@@ -169,14 +164,23 @@ func (s *Status) addKeys(res *historyv1.StatusResponse, i int) {
 	}
 }
 
-// Whole returns the whole status, with all instances.
-func (s *Status) Whole() *historyv1.StatusResponse {
+// Final returns the whole status of a run that ends, with all instances, all evaluated foreach lists, and the checkpoints of what
+// has not completed. The run itself is shown as open until End.
+func (s *Status) Final(end *dag.End, now time.Time) *historyv1.StatusResponse {
 	res := s.emptyAnswer(-1)
 	for i := range s.entries {
 		add, _ := s.part(res, i)
 		add()
+		s.addCheckpoint(res, i)
+	}
+	res.Items = map[string]*historyv1.Items{}
+	for i := range s.graph.Len() {
+		if items := s.records.Of(i).Items; items != nil {
+			res.Items[s.name(i)] = items
+		}
 	}
 	res.Revision = s.revision
+	endRun(res.Run, end, now)
 	return res
 }
 
@@ -223,15 +227,4 @@ func (s *Status) Instances(req *historyv1.InstancesRequest) (*historyv1.Instance
 		res.Next = m.Index + 1
 	}
 	return res, nil
-}
-
-// AllItems returns all evaluated foreach lists, by task.
-func (s *Status) AllItems() map[string]*historyv1.Items {
-	all := map[string]*historyv1.Items{}
-	for i := range s.graph.Len() {
-		if items := s.records.Of(i).Items; items != nil {
-			all[s.name(i)] = items
-		}
-	}
-	return all
 }

@@ -105,7 +105,7 @@ func TestTaskOfAnAbsentNodeIsLostUntilTheNodeIsBack(t *testing.T) {
 	if back := next.taskMessage(0); back.GetState() != v1.TaskPaused || back.GetCompletedAt() != nil || back.GetNotice() != "" {
 		t.Errorf("back, the task is %v", back)
 	}
-	b.EndAway(0)
+	b.EndSilence(0)
 	if ended := b.taskMessage(0); ended.GetState() != v1.TaskPaused || ended.GetCompletedAt() != nil {
 		t.Errorf("the task is %v", ended)
 	}

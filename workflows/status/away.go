@@ -33,9 +33,7 @@ func (s *shown) SetBack(i int, now time.Time) {
 	}
 }
 
-// EndAway clears the away state of task i, if it was away, because it has ended.
-func (s *shown) EndAway(i int) { s.endAway(i) }
-
+// endAway clears the away state of task i, and reports whether it was away.
 func (s *shown) endAway(i int) bool {
 	if s.away(i) == "" {
 		return false

@@ -33,7 +33,7 @@ func TestEventsFollowTheStatesOfTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		core := dag.New(graph)
-		b := New("r-1", &historyv1.RunInput{Definition: def}, graph, flight.NewRecords(nil), newTestLog(core.Name), time.Unix(0, 0))
+		b := New("r-1", &historyv1.RunInput{Definition: def}, graph, noUnits, flight.NewRecords(nil), newTestLog(core.Name), time.Unix(0, 0))
 		for i := range n {
 			b.log.Add(time.Unix(0, 0), v1.EventSubmitted, i, "", 0, 0, "")
 		}

@@ -27,7 +27,7 @@ func newFan(t interface{ Fatal(...any) }, count int) (*Status, *dag.State) {
 		t.Fatal(err)
 	}
 	core := dag.New(graph)
-	b := New("fan-1", &historyv1.RunInput{Definition: def}, graph, flight.NewRecords(nil), newTestLog(core.Name), time.Unix(0, 0))
+	b := New("fan-1", &historyv1.RunInput{Definition: def}, graph, noUnits, flight.NewRecords(nil), newTestLog(core.Name), time.Unix(0, 0))
 	apply(b, core, core.Start(), 1)
 	apply(b, core, core.Apply(dag.Expanded{Task: 0, Count: count}), 2)
 	return b, core
@@ -154,7 +154,7 @@ func TestManyInstancesAreSummarized(t *testing.T) {
 		paged += len(page.GetInstances())
 		from = page.GetNext()
 	}
-	if whole := b.Whole().GetRun().GetTasks()["each"]; len(whole.GetInstances()) != count {
+	if whole := b.Final(&dag.End{}, time.Now()).GetRun().GetTasks()["each"]; len(whole.GetInstances()) != count {
 		t.Errorf("%d instances at the end", len(whole.GetInstances()))
 	}
 }
@@ -186,7 +186,7 @@ func TestStateKeepsInstances(t *testing.T) {
 	if a, c := core.Records(), next.Records(); fmt.Sprint(a) != fmt.Sprint(c) {
 		t.Errorf("the core continues with\n%v, want\n%v", c, a)
 	}
-	after := New("fan-1", &historyv1.RunInput{Definition: &v1.Definition{}}, b.graph, flight.NewRecords(nil), newTestLog(next.Name), time.Unix(0, 0))
+	after := New("fan-1", &historyv1.RunInput{Definition: &v1.Definition{}}, b.graph, noUnits, flight.NewRecords(nil), newTestLog(next.Name), time.Unix(0, 0))
 	after.AddInstances(next)
 	for i := range next.Len() {
 		if task := runState.GetTasks()[next.Name(i)]; task != nil {

@@ -12,11 +12,7 @@ const shownInstances = 1000
 // shown turns the state of a task in the core into the state that people see, and explains it.
 type shown struct {
 	*table
-	waitReason func(task int) string // why a task that has not requested a node is waiting; nil if unknown
 }
-
-// ExplainWaits sets the function that returns why a task that has not requested a node is waiting.
-func (s *shown) ExplainWaits(why func(task int) string) { s.waitReason = why }
 
 // ShownState returns the state of task i as people see it. A task that waits for approval, or that a person has suspended, is
 // paused. A task whose node is silent counts as running. A task that is away with its node is lost.
@@ -79,8 +75,8 @@ func (s *shown) Text(i int) string {
 		return cmp.Or(s.records.Of(i).Suspended, e.why)
 	case v1.IsTaskWaiting(e.state) && s.records.Of(i).Held:
 		return cmp.Or(s.records.Of(i).HeldBy, "by a person")
-	case e.text == "" && e.state == v1.TaskQueued && s.waitReason != nil:
-		return s.waitReason(i)
+	case e.text == "" && e.state == v1.TaskQueued:
+		return s.units.WaitReason(i)
 	}
 	return e.text
 }

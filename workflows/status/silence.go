@@ -26,12 +26,12 @@ func (s *shown) SetSilent(i int, notice string, started *timestamppb.Timestamp, 
 	s.Touch(i)
 }
 
-// EndSilence clears the silence of task i's node once the fate of the task is known.
+// EndSilence shows that the fate of task i is known, whose node may have been silent or away.
 func (s *shown) EndSilence(i int) {
-	if s.notice(i) == "" {
-		return
+	if s.notice(i) != "" {
+		s.entries[i].extras.silent, s.entries[i].startedAt = "", nil
+		s.recount(i)
+		s.Touch(i)
 	}
-	s.entries[i].extras.silent, s.entries[i].startedAt = "", nil
-	s.recount(i)
-	s.Touch(i)
+	s.endAway(i)
 }

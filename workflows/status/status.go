@@ -29,8 +29,8 @@ type Status struct {
 
 // New returns the status of a run that is about to begin. The status shows what the records say, and never changes them. It adds
 // the events of tasks to the log of the run.
-func New(id string, in *historyv1.RunInput, graph *dag.Graph, records *flight.Records, log *eventlog.Log, created time.Time) *Status {
-	tasks := newTable(in, graph, records, log)
+func New(id string, in *historyv1.RunInput, graph *dag.Graph, units *flight.State, records *flight.Records, log *eventlog.Log, created time.Time) *Status {
+	tasks := newTable(in, graph, units, records, log)
 	return &Status{
 		shown: &shown{table: tasks},
 		run: &v1.Run{
@@ -72,10 +72,10 @@ func (s *Status) SetSlotWait(why string) { s.slotWait = why }
 func (s *Status) SetProblem(problem string) { s.run.Problem = problem }
 
 // End shows the end of the run.
-func (s *Status) End(end *dag.End, now time.Time) { EndRun(s.run, end, now) }
+func (s *Status) End(end *dag.End, now time.Time) { endRun(s.run, end, now) }
 
-// EndRun sets the final state of a run and the time of its end.
-func EndRun(run *v1.Run, end *dag.End, now time.Time) {
+// endRun sets the final state of a run and the time of its end.
+func endRun(run *v1.Run, end *dag.End, now time.Time) {
 	run.State, run.Reason, run.Error, run.Problem = end.State, end.Reason, end.Error, ""
 	run.CompletedAt = timestamppb.New(now)
 }

@@ -27,8 +27,11 @@ func newTestStatus(t interface{ Fatal(...any) }, tasks int) *Status {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New("run-1", &historyv1.RunInput{Definition: def}, graph, flight.NewRecords(nil), newTestLog(graph.Name), time.Unix(0, 0))
+	return New("run-1", &historyv1.RunInput{Definition: def}, graph, noUnits, flight.NewRecords(nil), newTestLog(graph.Name), time.Unix(0, 0))
 }
+
+// noUnits is the state of units of a run in which nothing is in flight.
+var noUnits = flight.New(flight.Config{}, nil, flight.NewRecords(nil))
 
 // newTestLog returns the log of a run whose tasks have names.
 func newTestLog(name func(int) string) *eventlog.Log {
@@ -213,7 +216,8 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 	s.records.At(0).Held, s.records.At(0).HeldBy = true, "by ann: not yet"
 	s.SetPausedBy("paused by bob: lunch")
 	s.SetRunState(v1.RunPaused)
-	shown := s.Whole().GetRun()
+	res, _ := s.Answer(&historyv1.StatusRequest{})
+	shown := res.GetRun()
 	if task := shown.GetTasks()[s.name(0)].GetError(); task != "by ann: not yet" || shown.GetError() != "paused by bob: lunch" {
 		t.Errorf("the task shows %q, the run %q", task, shown.GetError())
 	}

@@ -15,6 +15,7 @@ import (
 type table struct {
 	log      *eventlog.Log // of the run
 	graph    *dag.Graph
+	units    *flight.State
 	records  *flight.Records
 	revision int64 // of the newest change
 	total    int   // instances of the whole task if this is a partition of it, or 0
@@ -23,9 +24,10 @@ type table struct {
 }
 
 // newTable returns the tasks of a run that is about to begin.
-func newTable(in *historyv1.RunInput, graph *dag.Graph, records *flight.Records, log *eventlog.Log) *table {
+func newTable(in *historyv1.RunInput, graph *dag.Graph, units *flight.State, records *flight.Records, log *eventlog.Log) *table {
 	t := &table{
-		log: log, graph: graph, records: records, total: int(in.GetPartition().GetCount()), entries: make([]entry, 0, graph.Len()), order: newOrder(),
+		log: log, graph: graph, units: units, records: records, total: int(in.GetPartition().GetCount()),
+		entries: make([]entry, 0, graph.Len()), order: newOrder(),
 	}
 	for range graph.Len() {
 		t.add(-1, -1)
