@@ -14,22 +14,22 @@ const (
 )
 
 // ancestorEnds returns how each ancestor of a task has ended.
-func (an *ancestry) ancestorEnds(task int) *historyv1.AncestorEnds {
-	if part := an.in.GetPartition(); part != nil {
+func (r *run) ancestorEnds(task int) *historyv1.AncestorEnds {
+	if part := r.in.GetPartition(); part != nil {
 		return part.GetEnds()
 	}
 	parents := map[int]bool{}
-	for _, p := range an.graph.Parents(task) {
+	for _, p := range r.graph.Parents(task) {
 		parents[p] = true
 	}
 	ends := &historyv1.AncestorEnds{}
 	var far []string // completed ancestors that are not parents
 	size := 0
-	for _, i := range an.graph.Ancestors(task) {
-		rec, name := an.core.Task(i), an.graph.Name(i)
-		if rec.State != v1.TaskCompleted || rec.ExitCode != 0 || rec.Attempt > 0 || an.graph.FansOut(i) {
+	for _, i := range r.graph.Ancestors(task) {
+		rec, name := r.core.Task(i), r.graph.Name(i)
+		if rec.State != v1.TaskCompleted || rec.ExitCode != 0 || rec.Attempt > 0 || r.graph.FansOut(i) {
 			if parents[i] || len(ends.Others) < maxAncestorEnds {
-				ends.Others = append(ends.Others, an.ancestorEnd(i, rec, parents[i]))
+				ends.Others = append(ends.Others, r.ancestorEnd(i, rec, parents[i]))
 			}
 			continue
 		}
@@ -49,25 +49,25 @@ func (an *ancestry) ancestorEnds(task int) *historyv1.AncestorEnds {
 }
 
 // ancestorEnd returns how one ancestor has ended.
-func (an *ancestry) ancestorEnd(i int, rec dag.Record, isParent bool) *historyv1.AncestorEnd {
+func (r *run) ancestorEnd(i int, rec dag.Record, isParent bool) *historyv1.AncestorEnd {
 	end := &historyv1.AncestorEnd{
-		Task: an.graph.Name(i), State: rec.State, Reason: rec.Reason, Error: dag.OneLine(rec.Error), ExitCode: rec.ExitCode, Attempt: rec.Attempt,
+		Task: r.graph.Name(i), State: rec.State, Reason: rec.Reason, Error: dag.OneLine(rec.Error), ExitCode: rec.ExitCode, Attempt: rec.Attempt,
 	}
-	if end.FanOut = an.fanOutCounts(i); end.FanOut != nil && isParent {
-		end.FanOut.Items = an.records.ItemsOf(i, an.graph.Definition(i))
+	if end.FanOut = r.fanOutCounts(i); end.FanOut != nil && isParent {
+		end.FanOut.Items = r.records.ItemsOf(i, r.graph.Definition(i))
 	}
 	return end
 }
 
 // fanOutCounts returns how many instances a task has and how many of them have succeeded, or nil if it has not fanned out.
-func (an *ancestry) fanOutCounts(task int) *historyv1.FanOutCounts {
-	count, ok := an.instanceCount(task)
+func (r *run) fanOutCounts(task int) *historyv1.FanOutCounts {
+	count, ok := r.instanceCount(task)
 	if !ok {
 		return nil
 	}
-	counts := &historyv1.FanOutCounts{Count: int32(count), Completed: an.fanOuts.Succeeded(task)}
+	counts := &historyv1.FanOutCounts{Count: int32(count), Completed: r.fanOuts.Succeeded(task)}
 	//workflowcheck:ignore (a sum does not depend on the order)
-	for state, n := range an.core.InstanceCounts(task) {
+	for state, n := range r.core.InstanceCounts(task) {
 		if v1.IsTaskSuccess(state) {
 			counts.Completed += int32(n)
 		}

@@ -31,14 +31,13 @@ import (
 var startTime = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 // newExecution returns what the components of a run share once the run has begun. No Temporal environment is behind it.
-func newExecution(t *testing.T, def *v1.Definition) *execution {
+func newExecution(t *testing.T, def *v1.Definition) *run {
 	t.Helper()
 	graph, err := dag.NewGraph(def, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := &execution{
-		inbox:    &inbox{},
+	x := &run{
 		identity: identity{id: "run", self: "run", chain: "chain", selfChain: "chain", first: "first", original: "original"},
 		now:      func() time.Time { return startTime },
 		limits:   limits.Run{}.WithDefaults(),
@@ -48,16 +47,15 @@ func newExecution(t *testing.T, def *v1.Definition) *execution {
 	x.records = flight.NewRecords(nil)
 	x.flight = flight.New(flight.Config{Input: x.in, Limits: x.limits}, x.core, x.records)
 	x.fanOuts = fanout.New(x.fanOutConfig(), x.core, &structpb.Struct{})
-	x.fly, x.spread = func([]flight.Effect) {}, (&run{execution: x}).carryOutFanOut
-	x.settles = map[int64]func(string){}
-	x.log = eventlog.New(x.core.Name, (&run{execution: x}).eventID)
+	x.settling, x.unexpanded = map[int64]flight.Effect{}, map[int]bool{}
+	x.log = eventlog.New(x.core.Name, x.eventID)
 	x.status = status.New(x.self, x.in, graph, x.flight, x.records, x.log, startTime)
 	x.commands.Facts = command.Facts{Core: x.core, Records: x.records, Flight: x.flight, FanOuts: x.fanOuts, ShownState: x.status.ShownState}
 	return x
 }
 
 // apply applies events to the core and shows the changed tasks.
-func apply(x *execution, d dag.Decisions) dag.Decisions {
+func apply(x *run, d dag.Decisions) dag.Decisions {
 	x.status.AddInstances(x.core)
 	for _, i := range d.Changed {
 		x.status.Update(i, x.core.Task(i), x.now())
@@ -70,11 +68,6 @@ func tasks(all map[string]*v1.TaskDefinition) *v1.Definition {
 	return &v1.Definition{Name: "work", Tasks: all}
 }
 
-// fakeQuestions records the expressions that a component wants evaluated.
-type fakeQuestions struct{ asked []question }
-
-func (e *fakeQuestions) ask(q question) { e.asked = append(e.asked, q) }
-
 // newTestEnvironment returns an environment for workflow code. Its limits suit a busy machine.
 func newTestEnvironment() *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
@@ -85,7 +78,7 @@ func newTestEnvironment() *testsuite.TestWorkflowEnvironment {
 	return env
 }
 
-// forEachComponent calls a function with every component of a run, by name. It also visits the run and its execution.
+// forEachComponent calls a function with every component of a run, by name. It also visits the run.
 func forEachComponent(t *testing.T, visit func(name string, component reflect.Value)) {
 	t.Helper()
 	env := newTestEnvironment()
@@ -121,21 +114,17 @@ func forEachComponent(t *testing.T, visit func(name string, component reflect.Va
 	}
 }
 
-// isComponent reports whether a value points to a component, to the execution or to the inbox.
+// isComponent reports whether a value points to a struct of this package.
 func isComponent(v reflect.Value) bool {
-	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct || v.Elem().Type().PkgPath() != reflect.TypeFor[run]().PkgPath() {
-		return false
-	}
-	_, shares := v.Elem().Type().FieldByName("inbox")
-	return shares || v.Type() == reflect.TypeFor[*inbox]()
+	return v.Kind() == reflect.Pointer && !v.IsNil() && v.Elem().Kind() == reflect.Struct && v.Elem().Type().PkgPath() == reflect.TypeFor[run]().PkgPath()
 }
 
 // newRun gives every component the others that it needs, and everything that a component keeps in a map has one.
 func TestEveryComponentIsComplete(t *testing.T) {
 	t.Parallel()
 	later := []string{
-		"execution.in", "execution.graph", "execution.core", "execution.records", "execution.status", "execution.log", "execution.fanOuts",
-		"execution.flight", "run.refusal", "run.awaiting",
+		"run.in", "run.graph", "run.core", "run.records", "run.status", "run.log", "run.fanOuts",
+		"run.flight", "run.refusal", "run.awaiting",
 	}
 	found := 0
 	forEachComponent(t, func(name string, c reflect.Value) {
@@ -150,7 +139,7 @@ func TestEveryComponentIsComplete(t *testing.T) {
 			}
 		}
 	})
-	if found < 7 {
+	if found < 1 {
 		t.Errorf("only %d components were found", found)
 	}
 }
@@ -158,45 +147,45 @@ func TestEveryComponentIsComplete(t *testing.T) {
 // kept names, for each field of a component that outlives an execution, the field of RunState or TaskState that carries it, and
 // for every other field how the next execution gets by without it.
 var kept = map[string]string{
-	"execution.core":         "TaskState.task",
-	"execution.fanOuts":      "TaskState.partitions",
-	"execution.settles":      "empty when the run continues as new",
-	"execution.graph":        "rebuilt from the definition",
-	"execution.in":           "in the input of the next execution",
-	"execution.received":     "in the input of the next execution",
-	"execution.identity":     "rebuilt from the input and the workflow's info",
-	"execution.limits":       "part of the workflow code",
-	"execution.ctx":          "of this execution",
-	"execution.calls":        "what is still watched is started again; the next execution notices an outage with its next call",
-	"execution.root":         "of this execution",
-	"execution.log":          "RunState.event_slices",
-	"execution.flight":       "TaskState.detached_attempt",
-	"run.children":           "TaskState.child_first",
-	"run.cancels":            "of this execution",
-	"run.timers":             "started again",
-	"execution.records":      "TaskState.task",
-	"execution.status":       "TaskState.task",
-	"execution.commands":     "RunState.approval",
-	"run.queue":              "empty when the run continues as new",
-	"run.steering":           "zero when the run continues as new",
-	"execution.updates":      "of this history",
-	"execution.signals":      "of this history",
-	"execution.waiting":      "RunState.waiting",
-	"execution.draining":     "of this execution: it is the reason to continue as new",
-	"inbox.events":           "empty when the run continues as new",
-	"inbox.woken":            "false when the run continues as new",
-	"run.refusal":            "of this execution",
-	"run.shown":              "read from visibility",
-	"run.wanted":             "read from visibility",
-	"evaluator.questions":    "their tasks are asked about again",
-	"evaluator.openRetries":  "zero when the run continues as new",
-	"expander.unexpanded":    "the core decides again to expand what is not expanded",
-	"run.history":            "of this history",
-	"run.uncached":           "empty after each round",
-	"requests.sharedContext": "stored again",
-	"requests.sharedInput":   "stored again",
-	"requests.ancestors":     "stored again",
-	"requests.version":       "versions start from the clock",
+	"run.core":          "TaskState.task",
+	"run.fanOuts":       "TaskState.partitions",
+	"run.settling":      "empty when the run continues as new",
+	"run.graph":         "rebuilt from the definition",
+	"run.in":            "in the input of the next execution",
+	"run.received":      "in the input of the next execution",
+	"run.identity":      "rebuilt from the input and the workflow's info",
+	"run.limits":        "part of the workflow code",
+	"run.ctx":           "of this execution",
+	"run.calls":         "what is still watched is started again; the next execution notices an outage with its next call",
+	"run.root":          "of this execution",
+	"run.log":           "RunState.event_slices",
+	"run.flight":        "TaskState.detached_attempt",
+	"run.children":      "TaskState.child_first",
+	"run.cancels":       "of this execution",
+	"run.timers":        "started again",
+	"run.records":       "TaskState.task",
+	"run.status":        "TaskState.task",
+	"run.commands":      "RunState.approval",
+	"run.queue":         "empty when the run continues as new",
+	"run.steering":      "zero when the run continues as new",
+	"run.updates":       "of this history",
+	"run.signals":       "of this history",
+	"run.waiting":       "RunState.waiting",
+	"run.draining":      "of this execution: it is the reason to continue as new",
+	"run.events":        "empty when the run continues as new",
+	"run.woken":         "false when the run continues as new",
+	"run.refusal":       "of this execution",
+	"run.shown":         "read from visibility",
+	"run.wanted":        "read from visibility",
+	"run.questions":     "their tasks are asked about again",
+	"run.openRetries":   "zero when the run continues as new",
+	"run.unexpanded":    "the core decides again to expand what is not expanded",
+	"run.history":       "of this history",
+	"run.uncached":      "empty after each round",
+	"run.sharedContext": "stored again",
+	"run.sharedInput":   "stored again",
+	"run.ancestors":     "stored again",
+	"run.version":       "versions start from the clock",
 }
 
 // Every field of a component is either carried to the next execution or can be rebuilt there.

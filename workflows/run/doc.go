@@ -13,22 +13,18 @@
 //	  └── Execute on the node's queue <── Place <── admission <────┘
 //	      approvals wait for a person, tasks of type run are runs of their own
 //
-// The type run is only this loop. Components own the state and carry out the decisions, each in files of its name:
+// One type does all this, run, with its methods in files by subject. The cores return effects as values, and each kind of them is
+// carried out in one place, which hands the answers back to its core:
 //
-//	what starts       expander
-//	what runs         effects_flight.go, nodes.go and child_runs.go (the effects of workflows/core/flight), requests (what nodes are
-//	                  sent)
+//	the loop          run.go, run_start.go, run_end.go
+//	what runs         effects_flight.go, nodes.go and child_runs.go (the effects of workflows/core/flight)
 //	large fan-outs    effects_fanout.go (the effects of workflows/core/fanout, in a run and in its partitions)
 //	child workflows   effects_child.go (the effects of workflows/core/child)
-//	expressions       evaluator, ancestry (what they see of other tasks)
 //	people            updates.go, signals.go and effects_command.go (the effects of workflows/core/command)
+//	expressions       evaluator.go, ancestry.go (what they see of other tasks), requests.go (what nodes are sent), expander.go
 //	what others see   search_attributes.go, events.go, queries.go
-//	the workflow      history, snapshot.go and continue_as_new.go (from one execution to the next); workflows/calls sends the commands
-//	                  to Temporal
-//
-// Each component embeds the execution, which holds what all of them read: the input, the core, the status, the log. Through its
-// inbox they report to the loop what has happened. A component knows other components only as interfaces: those that it alone
-// uses are in its file, and one that several use is beside its implementation. newRun connects them.
+//	the workflow      history.go, snapshot.go and continue_as_new.go (from one execution to the next); workflows/calls sends the
+//	                  commands to Temporal
 //
 // Tasks and the instances that they fan out into share one numbering, that of the core. A unit is what runs together: a task,
 // an instance, or the instances of a batch, which run in one Execute activity. When a unit ends, each of its members gets an

@@ -24,7 +24,7 @@ func (r *run) carryOutCommand(effects []command.Effect) {
 		case command.Spread:
 			r.spread(e.Effects)
 		case command.Expand:
-			r.expander.release(e.Task)
+			r.release(e.Task)
 		case command.ShowPausedBy:
 			r.status.SetPausedBy(e.Text)
 		case command.ShowSteeredBy:

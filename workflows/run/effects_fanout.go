@@ -11,11 +11,12 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/child"
 	"switchyard/workflows/core/fanout"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
 )
 
-// carryOutFanOut carries out effects of the large fan-outs, in their order.
-func (r *run) carryOutFanOut(effects []fanout.Effect) {
+// spread carries out effects of the large fan-outs, in their order.
+func (r *run) spread(effects []fanout.Effect) {
 	for _, effect := range effects {
 		switch e := effect.(type) {
 		case fanout.Raise:
@@ -25,9 +26,14 @@ func (r *run) carryOutFanOut(effects []fanout.Effect) {
 		case fanout.LimitChildren:
 			r.flight.SetChildren(e.Open)
 		case fanout.Settle:
-			settle := r.settles[e.Ask]
-			delete(r.settles, e.Ask)
-			settle(e.Refusal)
+			asked := r.settling[e.Ask]
+			delete(r.settling, e.Ask)
+			switch asked := asked.(type) {
+			case flight.Settle:
+				r.fly(r.flight.Settled(asked.End, e.Refusal))
+			case flight.SettleCached:
+				r.fly(r.flight.CachedSettled(asked, e.Refusal))
+			}
 		case fanout.OpenChild:
 			summary := fmt.Sprintf("%s[%d] to [%d] of %s", r.graph.Name(e.Opening.Task), e.Opening.From, e.Opening.To-1, r.id)
 			r.children.Want(child.Owner{Partition: e.Child}, &historyv1.ChildRequest{Id: e.ID, Input: e.Input}, summary)
@@ -110,12 +116,12 @@ func (r *run) partitionInput(o *fanout.Opening) (*historyv1.RunInput, error) {
 	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ContinueOnError = nil, "", "", "", "", false
 	part := o.Partition
 	part.Items, part.Paused, part.Views = r.records.Of(o.Task).Items, r.flight.IsPaused(), map[string]*historyv1.ParentView{}
-	part.Ends = r.ancestry.ancestorEnds(o.Task)
+	part.Ends = r.ancestorEnds(o.Task)
 	var err error
-	if part.Parents, err = r.ancestry.parentOutputs(o.Task); err != nil {
+	if part.Parents, err = r.parentOutputs(o.Task); err != nil {
 		return nil, err
 	}
-	if err := r.ancestry.addViews(part.Views, slices.Concat(refs.GetTemplates(), refs.GetCache())); err != nil {
+	if err := r.addViews(part.Views, slices.Concat(refs.GetTemplates(), refs.GetCache())); err != nil {
 		return nil, err
 	}
 	return &historyv1.RunInput{
@@ -147,7 +153,7 @@ func (r *run) lastReport() {
 	}
 	p := r.fanOuts.LastReport(r.now(), r.partitionFacts())
 	if _, count := r.core.Instances(0); count > 0 {
-		collected, err := r.ancestry.collect(0)
+		collected, err := r.collect(0)
 		if err != nil {
 			workflow.GetLogger(r.ctx).Warn("could not keep the outputs of the partition", "error", err)
 		}

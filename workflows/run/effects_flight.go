@@ -12,8 +12,8 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// carryOutFlight carries out effects of the units in flight, in order.
-func (r *run) carryOutFlight(effects []flight.Effect) {
+// fly carries out effects of the units in flight, in order.
+func (r *run) fly(effects []flight.Effect) {
 	for _, effect := range effects {
 		switch e := effect.(type) {
 		case flight.Raise:
@@ -21,17 +21,17 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 		case flight.Wake:
 			r.wake()
 		case flight.LookUp:
-			r.evaluator.ask(question{task: e.Task, kind: asksCache, claim: e.Claim, answered: func(a *historyv1.ConditionAnswer) {
+			r.ask(question{task: e.Task, kind: asksCache, claim: e.Claim, answered: func(a *historyv1.ConditionAnswer) {
 				r.fly(r.flight.LookedUp(e.Task, a))
 			}})
 		case flight.SettleCached:
-			r.updateContext(e.Cached.GetResponse().GetResult().GetContextUpdate(), func(refusal string) { r.fly(r.flight.CachedSettled(e, refusal)) })
+			r.updateContext(e.Cached.GetResponse().GetResult().GetContextUpdate(), e)
 		case flight.NameLock:
-			r.evaluator.ask(question{task: e.Task, kind: asksLock, claim: e.Claim, answered: func(a *historyv1.ConditionAnswer) {
+			r.ask(question{task: e.Task, kind: asksLock, claim: e.Claim, answered: func(a *historyv1.ConditionAnswer) {
 				r.fly(r.flight.LockNamed(e.Task, a))
 			}})
 		case flight.Render:
-			r.evaluator.ask(question{task: e.Task, kind: asksTemplate, claim: e.Claim, answered: func(a *historyv1.ConditionAnswer) {
+			r.ask(question{task: e.Task, kind: asksTemplate, claim: e.Claim, answered: func(a *historyv1.ConditionAnswer) {
 				r.fly(r.flight.Rendered(e.Task, a, r.now()))
 			}})
 		case flight.StartRun:
@@ -41,9 +41,9 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 		case flight.CancelRun:
 			r.carryOutChild(r.children.Cancel(child.Owner{Unit: e.Unit}, e.Why))
 		case flight.Settle:
-			r.updateContext(e.End.Response.GetResult().GetContextUpdate(), func(refusal string) { r.fly(r.flight.Settled(e.End, refusal)) })
+			r.updateContext(e.End.Response.GetResult().GetContextUpdate(), e)
 		case flight.AskRetry:
-			r.evaluator.ask(question{task: e.End.Ended.Task, kind: asksRetry, end: &e.End, answered: func(a *historyv1.ConditionAnswer) {
+			r.ask(question{task: e.End.Ended.Task, kind: asksRetry, end: &e.End, answered: func(a *historyv1.ConditionAnswer) {
 				r.fly(r.flight.RetryAnswered(e.End, a))
 			}})
 		case flight.Cache:
@@ -61,7 +61,7 @@ func (r *run) carryOutFlight(effects []flight.Effect) {
 		case flight.ExpireRun:
 			r.expireRun()
 		case flight.Reattach:
-			req := r.requests.attemptRequest(e.Unit)
+			req := r.attemptRequest(e.Unit)
 			req.Reattach, req.Stop = true, e.Stop
 			r.execute(e.Unit, req)
 		case flight.Cancel:

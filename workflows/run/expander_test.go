@@ -10,13 +10,13 @@ import (
 	"switchyard/workflows/core/dag"
 )
 
-// newExpander returns the expander of a run in which fan-outs of more than 10 instances are large.
-func newExpander(t *testing.T, task *v1.TaskDefinition) (*expander, *fakeQuestions) {
+// newExpander returns a run in which fan-outs of more than 10 instances are large.
+func newExpander(t *testing.T, task *v1.TaskDefinition) *run {
 	t.Helper()
-	x, e := newExecution(t, tasks(map[string]*v1.TaskDefinition{"each": task})), &fakeQuestions{}
+	x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"each": task}))
 	apply(x, x.core.Start())
 	x.fanOuts.Limits.Instances = 10
-	return &expander{execution: x, evaluator: e, unexpanded: map[int]bool{}}, e
+	return x
 }
 
 // The number of instances is a number, the length of a list, or the value of an expression. A large fan-out goes to partitions.
@@ -43,14 +43,14 @@ func TestExpansion(t *testing.T) {
 		},
 	} {
 		test.task.Type = v1.TypeShell
-		ex, e := newExpander(t, test.task)
+		ex := newExpander(t, test.task)
 		ex.expand(0)
 		if test.answer != nil {
-			if len(e.asked) != 1 || e.asked[0].kind != test.kind || ex.hasEvents() {
-				t.Errorf("%s: asked %v", name, e.asked)
+			if len(ex.questions) != 1 || ex.questions[0].kind != test.kind || ex.hasEvents() {
+				t.Errorf("%s: asked %v", name, ex.questions)
 				continue
 			}
-			e.asked[0].answered(test.answer)
+			ex.questions[0].answered(test.answer)
 		}
 		events := ex.takeEvents()
 		if len(events) != 1 || events[0] != test.event {
@@ -62,7 +62,7 @@ func TestExpansion(t *testing.T) {
 // A held fan-out expands when it is released, once.
 func TestHeldFanOutExpandsWhenReleased(t *testing.T) {
 	t.Parallel()
-	ex, _ := newExpander(t, &v1.TaskDefinition{Type: v1.TypeShell, Parallel: structpb.NewNumberValue(3)})
+	ex := newExpander(t, &v1.TaskDefinition{Type: v1.TypeShell, Parallel: structpb.NewNumberValue(3)})
 	ex.records.At(0).Held = true
 	if ex.expand(0); ex.hasEvents() {
 		t.Fatal("a held task expands")
@@ -78,11 +78,11 @@ func TestHeldFanOutExpandsWhenReleased(t *testing.T) {
 // A fan-out whose instances were requeued keeps its size, and its list is not evaluated again.
 func TestRequeuedFanOutKeepsItsSize(t *testing.T) {
 	t.Parallel()
-	ex, e := newExpander(t, &v1.TaskDefinition{Type: v1.TypeShell, Foreach: structpb.NewStringValue("input.all")})
+	ex := newExpander(t, &v1.TaskDefinition{Type: v1.TypeShell, Foreach: structpb.NewStringValue("input.all")})
 	ex.fanOuts.Expand(0, 100)
 	ex.fanOuts.Requeue(0, 7)
 	ex.expand(0)
-	if events := ex.takeEvents(); len(e.asked) > 0 || len(events) != 1 || events[0] != (dag.Expanded{Count: 100, Partitioned: true}) {
-		t.Errorf("asked %v, events %+v", e.asked, events)
+	if events := ex.takeEvents(); len(ex.questions) > 0 || len(events) != 1 || events[0] != (dag.Expanded{Count: 100, Partitioned: true}) {
+		t.Errorf("asked %v, events %+v", ex.questions, events)
 	}
 }

@@ -91,7 +91,7 @@ func (r *run) dispatch() {
 		if u == nil {
 			return
 		}
-		req, err := r.requests.executeRequest(u)
+		req, err := r.executeRequest(u)
 		if err != nil {
 			r.flight.PutBack(u)
 			r.wake()
@@ -153,7 +153,7 @@ func (r *run) find(u *flight.Unit) {
 func (r *run) awaitRecord(e flight.AwaitRecord) {
 	u := e.Unit
 	name := r.core.Name(u.Members[0])
-	req := &historyv1.AwaitAnswerRequest{Attempt: r.requests.attemptRequest(u), HeartbeatTimeout: durationpb.New(e.Silence), Retried: e.Retried}
+	req := &historyv1.AwaitAnswerRequest{Attempt: r.attemptRequest(u), HeartbeatTimeout: durationpb.New(e.Silence), Retried: e.Retried}
 	req.Attempt.Reattach = true
 	r.startFor(u, options.AwaitAnswer(name, req.Attempt), names.AwaitAnswerActivity, req, writtenIn(req.Attempt), func(f workflow.Future) {
 		recorded := &historyv1.ExecuteResponse{}

@@ -14,7 +14,7 @@ func TestAttemptWithoutAnActivityIsCancelled(t *testing.T) {
 	t.Parallel()
 	env := newTestEnvironment()
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
-		newRun(ctx, nil, limits.Run{}.WithDefaults()).carryOutFlight([]flight.Effect{flight.Cancel{Unit: &flight.Unit{Phase: flight.Away}}})
+		newRun(ctx, nil, limits.Run{}.WithDefaults()).fly([]flight.Effect{flight.Cancel{Unit: &flight.Unit{Phase: flight.Away}}})
 		return nil
 	})
 	if err := env.GetWorkflowError(); err != nil {

@@ -1,12 +1,13 @@
 package run
 
 import (
-	historyv1 "switchyard/proto/switchyard/history/v1"
-	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/limits"
 	"testing"
 
 	"go.temporal.io/sdk/workflow"
+
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/limits"
 )
 
 // A run that waits for its input shows why, and otherwise that it has not begun.

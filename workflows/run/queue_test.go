@@ -13,9 +13,8 @@ import (
 // The loop carries out commands in the order of their arrival, and answers each with its own refusal.
 func TestCommandsAreCarriedOutInOrder(t *testing.T) {
 	t.Parallel()
-	x := newExecution(t, tasks(map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell}}))
-	apply(x, x.core.Start())
-	r := &run{execution: x, expander: &expander{execution: x, unexpanded: map[int]bool{}}}
+	r := newExecution(t, tasks(map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell}}))
+	apply(r, r.core.Start())
 	for _, name := range []string{names.HoldUpdate, names.HoldUpdate, names.ReleaseUpdate} {
 		i := slices.IndexFunc(command.Updates, func(u command.Update) bool { return u.Name == name })
 		r.queue = append(r.queue, &request{update: command.Updates[i], command: &historyv1.TaskCommand{Task: "build"}})

@@ -28,33 +28,23 @@ const (
 	maxInlineAncestors = 16 << 10
 )
 
-// requests builds the requests that go to nodes. It owns the stored copies of what many requests carry.
-type requests struct {
-	*execution
-	ancestry ancestorReader
-
-	sharedContext, sharedInput sharedObject
-	version                    int64                   // of the newest stored object
-	ancestors                  map[int]storedAncestors // by task
-}
-
 // attemptRequest returns the request fields that identify an attempt, which suffice if its node already has the attempt.
-func (rq *requests) attemptRequest(u *flight.Unit) *historyv1.ExecuteRequest {
+func (r *run) attemptRequest(u *flight.Unit) *historyv1.ExecuteRequest {
 	first := u.Members[0]
-	task, rec, own := rq.core.TaskOf(first), rq.core.Task(first), rq.records.Of(first)
-	def := rq.core.Definition(first)
+	task, rec, own := r.core.TaskOf(first), r.core.Task(first), r.records.Of(first)
+	def := r.core.Definition(first)
 	req := &historyv1.ExecuteRequest{
-		RunId:          rq.id,
-		Chain:          rq.chain,
-		Execution:      rq.executionID(),
-		Workflow:       rq.in.GetDefinition().GetName(),
-		Task:           rq.graph.Name(task),
+		RunId:          r.id,
+		Chain:          r.chain,
+		Execution:      r.executionID(),
+		Workflow:       r.in.GetDefinition().GetName(),
+		Task:           r.graph.Name(task),
 		Attempt:        rec.Attempt,
 		Claim:          rec.Claim,
 		Node:           u.Node,
 		Type:           def.GetType(),
-		InlineLimit:    rq.inlineLimit(),
-		Generation:     rq.in.GetGeneration(),
+		InlineLimit:    r.inlineLimit(),
+		Generation:     r.in.GetGeneration(),
 		Incarnation:    u.Incarnation,
 		Unacknowledged: own.Unacknowledged,
 		LeftRecords:    own.Left,
@@ -64,73 +54,73 @@ func (rq *requests) attemptRequest(u *flight.Unit) *historyv1.ExecuteRequest {
 		req.Timeout = durationpb.New(t)
 	}
 	if task != first {
-		rq.addInstances(req, u.Members)
+		r.addInstances(req, u.Members)
 	}
 	return req
 }
 
 // executeRequest returns the full request for an attempt that is new to its node. The only error is calls.ErrInterrupted.
-func (rq *requests) executeRequest(u *flight.Unit) (*historyv1.ExecuteRequest, error) {
+func (r *run) executeRequest(u *flight.Unit) (*historyv1.ExecuteRequest, error) {
 	first := u.Members[0]
-	task, def := rq.core.TaskOf(first), rq.core.Definition(first)
-	req := rq.attemptRequest(u)
+	task, def := r.core.TaskOf(first), r.core.Definition(first)
+	req := r.attemptRequest(u)
 	req.Spec, req.Env, req.SecretEnv, req.Input, req.Resources = def.GetSpec(), def.GetEnv(), def.GetSecretEnv(), def.GetInput(), def.GetResources()
-	req.Gpus, req.NumaNode, req.Notices = u.GPUs, u.NUMANode, rq.notices(u.Members)
-	req.Continues, req.Requeues = rq.records.Of(first).Continues, rq.records.Of(first).Requeues
+	req.Gpus, req.NumaNode, req.Notices = u.GPUs, u.NUMANode, r.notices(u.Members)
+	req.Continues, req.Requeues = r.records.Of(first).Continues, r.records.Of(first).Requeues
 	var err error
-	if req.Context, err = rq.shared(&rq.sharedContext, "context", rq.fanOuts.Context()); err != nil {
+	if req.Context, err = r.shared(&r.sharedContext, "context", r.fanOuts.Context()); err != nil {
 		return nil, err
 	}
-	if req.RunInput, err = rq.shared(&rq.sharedInput, "input", rq.in.GetInput()); err != nil {
+	if req.RunInput, err = r.shared(&r.sharedInput, "input", r.in.GetInput()); err != nil {
 		return nil, err
 	}
-	req.Templates, req.Ends = definition.HasTemplates(def), rq.ancestry.ancestorEnds(task)
-	if part := rq.in.GetPartition(); part != nil {
+	req.Templates, req.Ends = definition.HasTemplates(def), r.ancestorEnds(task)
+	if part := r.in.GetPartition(); part != nil {
 		req.Parents, req.Views = part.GetParents(), part.GetViews()
-		return req, rq.shareAncestors(req, task)
+		return req, r.shareAncestors(req, task)
 	}
-	if req.Parents, err = rq.ancestry.parentOutputs(task); err != nil {
+	if req.Parents, err = r.parentOutputs(task); err != nil {
 		return nil, err
 	}
 	if req.Templates {
 		req.Views = map[string]*historyv1.ParentView{}
-		if err := rq.ancestry.addViews(req.Views, rq.in.GetReferences()[req.Task].GetTemplates()); err != nil {
+		if err := r.addViews(req.Views, r.in.GetReferences()[req.Task].GetTemplates()); err != nil {
 			return nil, err
 		}
 	}
-	return req, rq.shareAncestors(req, task)
+	return req, r.shareAncestors(req, task)
 }
 
 // shareAncestors moves the ancestors' data of a request to the store if it is large. The instances of a task share one copy.
 // The only error is calls.ErrInterrupted.
-func (rq *requests) shareAncestors(req *historyv1.ExecuteRequest, task int) error {
+func (r *run) shareAncestors(req *historyv1.ExecuteRequest, task int) error {
 	if writtenByAncestors(req) <= maxInlineAncestors {
 		return nil
 	}
-	version := rq.ancestorsVersion(task)
-	if rq.ancestors[task].version != version || rq.ancestors[task].key == "" {
+	version := r.ancestorsVersion(task)
+	if r.ancestors[task].version != version || r.ancestors[task].key == "" {
 		all, key := &historyv1.Ancestors{Parents: req.GetParents(), Views: req.GetViews(), Ends: req.GetEnds()}, ""
-		err := rq.calls.MustNow("store the outputs of the ancestors of "+req.GetTask(), names.SaveAncestorsActivity, &key, rq.home(), all)
+		err := r.calls.MustNow("store the outputs of the ancestors of "+req.GetTask(), names.SaveAncestorsActivity, &key, r.home(), all)
 		if errors.Is(err, calls.ErrInterrupted) {
 			return err
 		}
 		if err != nil {
-			workflow.GetLogger(rq.ctx).Warn("could not store the outputs of ancestors; each request carries them", "task", req.GetTask(), "error", err)
+			workflow.GetLogger(r.ctx).Warn("could not store the outputs of ancestors; each request carries them", "task", req.GetTask(), "error", err)
 			return nil
 		}
-		rq.calls.Charge(calls.CommandCharge)
-		rq.ancestors[task] = storedAncestors{key: key, version: version}
+		r.calls.Charge(calls.CommandCharge)
+		r.ancestors[task] = storedAncestors{key: key, version: version}
 	}
-	req.Parents, req.Views, req.Ends, req.Ancestors = nil, nil, nil, rq.ancestors[task].key
+	req.Parents, req.Views, req.Ends, req.Ancestors = nil, nil, nil, r.ancestors[task].key
 	return nil
 }
 
 // ancestorsVersion returns a number that changes when an ancestor of a task has been rerun.
-func (rq *requests) ancestorsVersion(task int) uint64 {
+func (r *run) ancestorsVersion(task int) uint64 {
 	h := fnv.New64a()
-	for _, i := range rq.graph.Ancestors(task) {
-		rec := rq.core.Task(i)
-		h.Write([]byte(fmt.Sprintln(i, rec.Claim, rec.State, rq.records.Of(i).Reopenings)))
+	for _, i := range r.graph.Ancestors(task) {
+		rec := r.core.Task(i)
+		h.Write([]byte(fmt.Sprintln(i, rec.Claim, rec.State, r.records.Of(i).Reopenings)))
 	}
 	return h.Sum64()
 }
@@ -142,36 +132,36 @@ type storedAncestors struct {
 }
 
 // addInstances adds the instances of the task that a request is for.
-func (rq *requests) addInstances(req *historyv1.ExecuteRequest, members []int) {
-	number := int32(rq.core.Number(members[0]))
-	count, _ := rq.instanceCount(rq.core.Group(members[0]))
+func (r *run) addInstances(req *historyv1.ExecuteRequest, members []int) {
+	number := int32(r.core.Number(members[0]))
+	count, _ := r.instanceCount(r.core.Group(members[0]))
 	req.Index, req.Count = &number, int32(count)
-	req.Item, req.Items = rq.item(members[0])
+	req.Item, req.Items = r.item(members[0])
 	if len(members) == 1 {
 		return
 	}
 	req.Item, req.Checkpoint = nil, nil
 	for _, m := range members {
-		rec, own := rq.core.Task(m), rq.records.Of(m)
+		rec, own := r.core.Task(m), r.records.Of(m)
 		member := &historyv1.Member{
-			Index: int32(rq.core.Number(m)), Attempt: rec.Attempt, Claim: rec.Claim,
+			Index: int32(r.core.Number(m)), Attempt: rec.Attempt, Claim: rec.Claim,
 			Unacknowledged: own.Unacknowledged, LeftRecords: own.Left, Checkpoint: own.Checkpoint,
 		}
-		member.Item, _ = rq.item(m)
+		member.Item, _ = r.item(m)
 		req.Batch = append(req.Batch, member)
 	}
 }
 
 // notices returns the lines with which the log of a dispatch begins. For a batch it returns the notice of the first instance that
 // has one.
-func (rq *requests) notices(members []int) []string {
+func (r *run) notices(members []int) []string {
 	for _, i := range members {
-		text := rq.records.Of(i).Uncached
+		text := r.records.Of(i).Uncached
 		if text == "" {
 			continue
 		}
 		if len(members) > 1 {
-			text = rq.core.Name(i) + " " + text
+			text = r.core.Name(i) + " " + text
 		}
 		return []string{text}
 	}
@@ -186,7 +176,7 @@ type sharedObject struct {
 
 // shared returns an object inline if it is small, else a reference to its stored copy, or nil if it is empty. The object is
 // stored once. The only error is calls.ErrInterrupted.
-func (rq *requests) shared(kept *sharedObject, what string, object *structpb.Struct) (*historyv1.Shared, error) {
+func (r *run) shared(kept *sharedObject, what string, object *structpb.Struct) (*historyv1.Shared, error) {
 	if kept.of == object {
 		return kept.shared, nil
 	}
@@ -197,15 +187,15 @@ func (rq *requests) shared(kept *sharedObject, what string, object *structpb.Str
 		kept.shared = &historyv1.Shared{Value: object}
 	default:
 		kept.shared = &historyv1.Shared{}
-		rq.version = max(rq.version+1, rq.now().UnixMicro()) // versions also increase from one execution to the next
-		err := rq.calls.MustNow("store its "+what, names.SaveSharedActivity, &kept.shared.Key,
-			rq.home(), rq.in.GetGeneration(), what, rq.version, object)
+		r.version = max(r.version+1, r.now().UnixMicro()) // versions also increase from one execution to the next
+		err := r.calls.MustNow("store its "+what, names.SaveSharedActivity, &kept.shared.Key,
+			r.home(), r.in.GetGeneration(), what, r.version, object)
 		if errors.Is(err, calls.ErrInterrupted) {
 			*kept = sharedObject{}
 			return nil, err
 		}
 		if err != nil {
-			workflow.GetLogger(rq.ctx).Warn("could not store an object for reuse", "object", what, "error", err)
+			workflow.GetLogger(r.ctx).Warn("could not store an object for reuse", "object", what, "error", err)
 			kept.shared = &historyv1.Shared{Value: object}
 		}
 	}

@@ -25,20 +25,19 @@ func TestRerunOfAnInstanceChangesTheVersionOfAncestors(t *testing.T) {
 		claim := x.core.Task(i).Claim
 		happen(dag.Placed{Task: i, Claim: claim, Node: "n"}, dag.Ended{Task: i, Claim: claim, State: state})
 	}
-	rq := &requests{execution: x}
 	x.core.Start()
 	happen(dag.Expanded{Task: 0, Count: 2})
 	end(2, v1.TaskCompleted)
 	end(3, v1.TaskFailed)
 	happen(dag.BackoffOver{Task: 3, Claim: x.core.Task(3).Claim})
 	end(3, v1.TaskFailed)
-	before, state := rq.ancestorsVersion(1), x.core.Task(0).State
+	before, state := x.ancestorsVersion(1), x.core.Task(0).State
 	if err := x.core.MayRetry(3); err != nil || !v1.IsTaskTerminal(state) {
 		t.Fatalf("each is %s; its instance cannot be retried: %v", state, err)
 	}
 	happen(dag.Retry{Task: 3})
 	end(3, v1.TaskCompleted)
-	if again := x.core.Task(0).State; again != state || rq.ancestorsVersion(1) == before {
-		t.Errorf("each is %s, before %s; the version is the same: %v", again, state, rq.ancestorsVersion(1) == before)
+	if again := x.core.Task(0).State; again != state || x.ancestorsVersion(1) == before {
+		t.Errorf("each is %s, before %s; the version is the same: %v", again, state, x.ancestorsVersion(1) == before)
 	}
 }

@@ -7,24 +7,58 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/calls"
 	"switchyard/workflows/core/child"
+	"switchyard/workflows/core/command"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/core/flight"
+	"switchyard/workflows/eventlog"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
+	"switchyard/workflows/status"
 	"switchyard/workflows/visibility"
 )
 
 // run is one execution of the workflow Run. Only the workflow's main coroutine accesses it, and handlers between its steps.
 type run struct {
-	*execution
+	identity
 
-	history   history
-	evaluator *evaluator
-	expander  *expander
-	requests  *requests
-	children  *child.State
-	ancestry  *ancestry
+	// ctx outlives the cancellation of root, so that running attempts can be stopped in order.
+	ctx, root workflow.Context
+	now       func() time.Time
+	limits    limits.Run
+	calls     *calls.Calls
+	received  *historyv1.RunInput // as received; the next execution gets it unchanged
+	in        *historyv1.RunInput
+	graph     *dag.Graph
+	core      *dag.State // nil until the run has begun, as are fanOuts, records and status
+	fanOuts   *fanout.State
+	records   *flight.Records
+	flight    *flight.State
+	status    *status.Status
+	log       *eventlog.Log
+	draining  bool // nothing is admitted: the run is about to continue as new
+
+	commands *command.State // what people have asked
+
+	settling map[int64]flight.Effect // what waits for the answers to context updates, by number
+
+	updates, signals int         // received by this execution
+	waiting          bool        // the run has not begun: it waits for its approval or its run slot
+	events           []dag.Event // what has happened since the core was last asked for decisions, in order
+	woken            bool        // something other than an event has happened
+
+	history  history
+	children *child.State
+
+	questions   []question   // expressions to evaluate in this round
+	openRetries int          // failed attempts whose retry.when is not evaluated yet
+	unexpanded  map[int]bool // held tasks that fan out
+
+	sharedContext, sharedInput sharedObject
+	version                    int64                   // of the newest stored object
+	ancestors                  map[int]storedAncestors // by task
 
 	cancels  map[*flight.Unit]workflow.CancelFunc // of the activities that wait for attempts
 	timers   map[flight.Timer]func()              // stop the timers
@@ -38,6 +72,34 @@ type run struct {
 
 	// shown are the search attributes that visibility has, and wanted those that it should have. A partition has none.
 	shown, wanted visibility.Attributes
+}
+
+// identity holds the IDs of a run and of the workflow that executes it.
+type identity struct {
+	id        string // ID of the run that the tasks belong to
+	self      string // ID of this workflow; differs from id in a partition
+	chain     string // chain of the run, under which the tasks store their data
+	selfChain string // chain under which this workflow stores its data; "" in a partition, whose ID contains the chain of its run
+	first     string // Temporal run ID of the first execution of this workflow
+	original  string // Temporal run ID with which this execution was started, before any reset
+}
+
+// home returns the key prefix under which this workflow stores its data.
+func (d identity) home() string { return names.Home(d.self, d.selfChain) }
+
+// newRun returns a run that has only its input.
+func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.Run) *run {
+	ctx, _ := workflow.NewDisconnectedContext(root)
+	info := workflow.GetInfo(root)
+	r := &run{
+		identity: identity{self: info.WorkflowExecution.ID, first: info.FirstRunID, original: info.OriginalRunID},
+		ctx:      ctx, root: root, limits: limits, calls: calls.New(ctx, limits.ScheduleBytes), received: received, commands: command.New(received.GetState().GetCarriedOut()),
+		now: func() time.Time { return workflow.Now(ctx) }, settling: map[int64]flight.Effect{}, history: history{bound: limits.Hard()},
+		children: child.New(), cancels: map[*flight.Unit]workflow.CancelFunc{}, timers: map[flight.Timer]func(){},
+		unexpanded: map[int]bool{}, ancestors: map[int]storedAncestors{},
+	}
+	r.calls.Home, r.calls.IsInterrupted, r.calls.ShowProblem = r.home(), r.isInterrupted, r.showProblem
+	return r
 }
 
 // Runner is the workflow Run with its limits. The limits are part of the workflow code: a Runner with other limits cannot
@@ -170,11 +232,11 @@ func (r *run) apply(d dag.Decisions) {
 	}
 	for _, i := range d.Evaluate {
 		r.fly(r.flight.StartDeadline(i, now))
-		r.evaluator.askCondition(i)
+		r.askCondition(i)
 	}
 	for _, i := range d.Expand {
 		r.fly(r.flight.StartDeadline(i, now))
-		r.expander.expand(i)
+		r.expand(i)
 	}
 	for _, i := range d.Place {
 		r.fly(r.flight.StartDeadline(i, now))
@@ -186,11 +248,11 @@ func (r *run) apply(d dag.Decisions) {
 		return
 	}
 	r.limitHistory()
-	r.evaluator.evaluate()
+	r.evaluate()
 	if !r.draining && !r.flight.HasAbandoned() { // otherwise the next execution or a later round admits
 		r.fly(r.flight.Admit(r.now()))
 	}
-	if r.evaluator.hasQuestions() {
+	if r.hasQuestions() {
 		r.wake() // the next round evaluates their expressions first
 	}
 	r.sendLockRequests()
