@@ -14,8 +14,6 @@ const (
 	CommandCharge = 512
 	// activityCharge covers an activity, without text written by users.
 	activityCharge = 2 << 10
-	// MemberCharge covers one instance of a batch or one ancestor, without text written by users.
-	MemberCharge = 256
 	// ChildCharge covers a child workflow, whose input is both in the answer that prepares it and in the command that starts
 	// it.
 	ChildCharge = 2*definition.MaxInlineInput + 4<<10

@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
-	"switchyard/workflows/calls"
+	"switchyard/workflows/core/dataflow"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
@@ -16,7 +16,7 @@ import (
 // awaitAbandoned waits for an attempt that the previous generation left behind to end.
 func (r *run) awaitAbandoned(a *historyv1.AwaitAnswerRequest) {
 	name := flight.UnitName(a.GetAttempt())
-	future := r.calls.Activity(options.AwaitAnswer(name, a.GetAttempt()), names.AwaitAnswerActivity, a, calls.MemberCharge)
+	future := r.calls.Activity(options.AwaitAnswer(name, a.GetAttempt()), names.AwaitAnswerActivity, a, dataflow.MemberCharge)
 	r.calls.Watch(future, func(f workflow.Future) {
 		err := f.Get(r.ctx, nil)
 		if _, away := errors.AsType[*temporal.ApplicationError](err); away {

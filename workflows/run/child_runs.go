@@ -7,6 +7,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/calls"
 	"switchyard/workflows/core/child"
+	"switchyard/workflows/core/dataflow"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
 )
@@ -35,7 +36,7 @@ func (r *run) readResults() {
 		i := c.Unit.Lead
 		req.Children = append(req.Children, &historyv1.ChildRunEndRequest{
 			Child: c.Unit.Run.ID, ChildChain: c.End.GetChain(), ChildGeneration: c.End.GetGeneration(),
-			RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.core.Name(i), Attempt: r.core.Task(i).Attempt, InlineLimit: r.inlineLimit(),
+			RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.core.Name(i), Attempt: r.core.Task(i).Attempt, InlineLimit: r.data.InlineLimit(),
 		})
 	}
 	r.calls.Must("read the results of child runs", names.ChildRunEndsActivity, func(f workflow.Future) {
@@ -48,7 +49,7 @@ func (r *run) readResults() {
 				continue
 			}
 			answer := res.GetAnswers()[k]
-			r.calls.Charge(calls.CommandCharge + resultBytes(answer.GetResult()))
+			r.calls.Charge(calls.CommandCharge + dataflow.ResultBytes(answer.GetResult()))
 			r.fly(r.flight.RunRead(c.Unit, answer))
 		}
 		r.wake() // there may be more results

@@ -118,7 +118,7 @@ func (r *run) isOvertaken() bool {
 
 // isQuiet reports whether the next execution can take over everything in flight.
 func (r *run) isQuiet() bool {
-	return r.flight.IsQuiet() && !r.hasOpenRetries() && !r.fanOuts.AwaitsAnswers() && r.canReattachChildren()
+	return r.flight.IsQuiet() && !r.data.HasOpenRetries() && !r.fanOuts.AwaitsAnswers() && r.canReattachChildren()
 }
 
 // canReattachChildren reports whether the next execution of this run can reattach every child workflow.

@@ -20,6 +20,7 @@
 //	what runs         effects_flight.go, nodes.go and child_runs.go (the effects of workflows/core/flight)
 //	large fan-outs    effects_fanout.go (the effects of workflows/core/fanout, in a run and in its partitions)
 //	child workflows   effects_child.go (the effects of workflows/core/child)
+//	data              requests.go and evaluate.go (workflows/core/dataflow: what nodes are sent, and what expressions see)
 //	people            updates.go, signals.go and effects_command.go (the effects of workflows/core/command)
 //	expressions       evaluator.go, ancestry.go (what they see of other tasks), requests.go (what nodes are sent), expander.go
 //	what others see   search_attributes.go, events.go, queries.go
@@ -46,7 +47,7 @@
 // is running. During its last steps before continue-as-new the run refuses updates, and the client sends them again. The next
 // execution knows the newest updates that were carried out: one that is sent again, because its answer was lost, changes nothing.
 //
-// It may import proto, workflows/core/flight, workflows/core/fanout, workflows/core/child, workflows/core/command, workflows/core/dag,
+// It may import proto, workflows/core/flight, workflows/core/fanout, workflows/core/child, workflows/core/command, workflows/core/dag, workflows/core/dataflow,
 // workflows/definition, workflows/eventlog, workflows/calls, workflows/limits, workflows/names, workflows/options, workflows/phrase, workflows/status, workflows/structs and
 // workflows/visibility, and of Temporal only go.temporal.io/sdk/workflow, temporal and converter, and go.temporal.io/api/enums.
 // Activities are called by the names in workflows/names.

@@ -13,6 +13,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/calls"
 	"switchyard/workflows/core/child"
+	"switchyard/workflows/core/dataflow"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
 	"switchyard/workflows/phrase"
@@ -129,7 +130,7 @@ func (r *run) awaitRuns(req *historyv1.AwaitRunsRequest) {
 	}
 	ctx, cancel := workflow.WithCancel(r.ctx)
 	r.awaiting = cancel
-	future := r.calls.ActivityWith(ctx, options.AwaitRuns(len(req.GetRuns())), names.AwaitRunsActivity, req, calls.MemberCharge*len(req.GetRuns()))
+	future := r.calls.ActivityWith(ctx, options.AwaitRuns(len(req.GetRuns())), names.AwaitRunsActivity, req, dataflow.MemberCharge*len(req.GetRuns()))
 	r.calls.Watch(future, func(f workflow.Future) {
 		if ctx.Err() != nil {
 			return // a newer call has replaced it

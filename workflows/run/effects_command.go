@@ -23,8 +23,6 @@ func (r *run) carryOutCommand(effects []command.Effect) {
 			r.fly(e.Effects)
 		case command.Spread:
 			r.spread(e.Effects)
-		case command.Expand:
-			r.release(e.Task)
 		case command.ShowPausedBy:
 			r.status.SetPausedBy(e.Text)
 		case command.ShowSteeredBy:

@@ -2,14 +2,12 @@ package run
 
 import (
 	"fmt"
-	"slices"
 
 	"go.temporal.io/sdk/workflow"
-	"google.golang.org/protobuf/proto"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
-	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/child"
+	"switchyard/workflows/core/dataflow"
 	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
@@ -23,6 +21,10 @@ func (r *run) spread(effects []fanout.Effect) {
 			r.raise(e.Event)
 		case fanout.Wake:
 			r.wake()
+		case fanout.AskItems:
+			r.data.Ask(dataflow.Question{Task: e.Task, Kind: dataflow.Items})
+		case fanout.AskCount:
+			r.data.Ask(dataflow.Question{Task: e.Task, Kind: dataflow.Count})
 		case fanout.LimitChildren:
 			r.flight.SetChildren(e.Open)
 		case fanout.Settle:
@@ -96,7 +98,7 @@ func (r *run) openPartitions() {
 			if o == nil {
 				break
 			}
-			input, err := r.partitionInput(o)
+			input, err := build(r, func(d *dataflow.Draft) (*historyv1.RunInput, *dataflow.Call) { return d.PartitionInput(o) })
 			if err != nil {
 				r.wake()
 				break
@@ -105,33 +107,6 @@ func (r *run) openPartitions() {
 			from = o.To
 		}
 	}
-}
-
-// partitionInput returns the input of a partition's child: the task without its dependencies and conditions. The only error is
-// calls.ErrInterrupted.
-func (r *run) partitionInput(o *fanout.Opening) (*historyv1.RunInput, error) {
-	name, def := r.graph.Name(o.Task), r.in.GetDefinition()
-	refs := r.in.GetReferences()[name]
-	task := proto.CloneOf(r.core.Definition(o.Task))
-	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ContinueOnError = nil, "", "", "", "", false
-	part := o.Partition
-	part.Items, part.Paused, part.Views = r.records.Of(o.Task).Items, r.flight.IsPaused(), map[string]*historyv1.ParentView{}
-	part.Ends = r.ancestorEnds(o.Task)
-	var err error
-	if part.Parents, err = r.parentOutputs(o.Task); err != nil {
-		return nil, err
-	}
-	if err := r.addViews(part.Views, slices.Concat(refs.GetTemplates(), refs.GetCache())); err != nil {
-		return nil, err
-	}
-	return &historyv1.RunInput{
-		Definition: &v1.Definition{Name: def.GetName(), Context: r.fanOuts.Context(), Tasks: map[string]*v1.TaskDefinition{name: task}},
-		Input:      r.in.GetInput(), References: map[string]*historyv1.ConditionReferences{name: refs},
-		Options: r.in.GetOptions(), Generation: r.in.GetGeneration(), Partition: part, Rerun: o.Rerun, Retry: o.Requeued,
-		ParentRun: r.in.GetParentRun(), ParentTask: r.in.GetParentTask(), Depth: r.in.GetDepth(),
-		ParentFirst: r.first, ByRole: r.in.GetByRole(), SignedDecisions: r.in.GetSignedDecisions(), CacheScope: r.cacheScope(),
-		Workflows: r.in.GetWorkflows(), HeldLocks: r.flight.HeldBy(nil),
-	}, nil
 }
 
 // partitionFacts returns what a report of this partition tells.
@@ -153,11 +128,9 @@ func (r *run) lastReport() {
 	}
 	p := r.fanOuts.LastReport(r.now(), r.partitionFacts())
 	if _, count := r.core.Instances(0); count > 0 {
-		collected, err := r.collect(0)
-		if err != nil {
-			workflow.GetLogger(r.ctx).Warn("could not keep the outputs of the partition", "error", err)
-		}
-		p.Outputs = collected.GetOutputs().GetKey()
+		// Nothing interrupts a run that has ended.
+		outputs, _ := build(r, func(d *dataflow.Draft) (*historyv1.FanOutView, *dataflow.Call) { return d.Outputs(0) })
+		p.Outputs = outputs.GetOutputs().GetKey()
 	}
 	if err := r.calls.Signal(r.id, names.PartitionReportSignal, p, 0).Get(r.ctx, nil); err != nil {
 		workflow.GetLogger(r.ctx).Warn("the run of the partition has ended", "error", err)

@@ -3,10 +3,10 @@ package run
 import (
 	"strings"
 
-	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/calls"
 	"switchyard/workflows/core/child"
+	"switchyard/workflows/core/dataflow"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/phrase"
@@ -21,19 +21,13 @@ func (r *run) fly(effects []flight.Effect) {
 		case flight.Wake:
 			r.wake()
 		case flight.LookUp:
-			r.ask(question{task: e.Task, kind: asksCache, claim: e.Claim, answered: func(a *historyv1.ConditionAnswer) {
-				r.fly(r.flight.LookedUp(e.Task, a))
-			}})
+			r.data.Ask(dataflow.Question{Task: e.Task, Kind: dataflow.Cache, Claim: e.Claim})
 		case flight.SettleCached:
 			r.updateContext(e.Cached.GetResponse().GetResult().GetContextUpdate(), e)
 		case flight.NameLock:
-			r.ask(question{task: e.Task, kind: asksLock, claim: e.Claim, answered: func(a *historyv1.ConditionAnswer) {
-				r.fly(r.flight.LockNamed(e.Task, a))
-			}})
+			r.data.Ask(dataflow.Question{Task: e.Task, Kind: dataflow.Lock, Claim: e.Claim})
 		case flight.Render:
-			r.ask(question{task: e.Task, kind: asksTemplate, claim: e.Claim, answered: func(a *historyv1.ConditionAnswer) {
-				r.fly(r.flight.Rendered(e.Task, a, r.now()))
-			}})
+			r.data.Ask(dataflow.Question{Task: e.Task, Kind: dataflow.Template, Claim: e.Claim})
 		case flight.StartRun:
 			r.startRun(e.Unit, e.Spec)
 		case flight.ReattachRun:
@@ -43,9 +37,7 @@ func (r *run) fly(effects []flight.Effect) {
 		case flight.Settle:
 			r.updateContext(e.End.Response.GetResult().GetContextUpdate(), e)
 		case flight.AskRetry:
-			r.ask(question{task: e.End.Ended.Task, kind: asksRetry, end: &e.End, answered: func(a *historyv1.ConditionAnswer) {
-				r.fly(r.flight.RetryAnswered(e.End, a))
-			}})
+			r.data.Ask(dataflow.Question{Task: e.End.Ended.Task, Kind: dataflow.Retry, End: e.End})
 		case flight.Cache:
 			r.uncached = append(r.uncached, e.End)
 		case flight.After:
@@ -61,7 +53,7 @@ func (r *run) fly(effects []flight.Effect) {
 		case flight.ExpireRun:
 			r.expireRun()
 		case flight.Reattach:
-			req := r.attemptRequest(e.Unit)
+			req := r.data.AttemptRequest(e.Unit)
 			req.Reattach, req.Stop = true, e.Stop
 			r.execute(e.Unit, req)
 		case flight.Cancel:

@@ -6,10 +6,10 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/calls"
+	"switchyard/workflows/core/dataflow"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -91,7 +91,9 @@ func (r *run) dispatch() {
 		if u == nil {
 			return
 		}
-		req, err := r.executeRequest(u)
+		req, err := build(r, func(d *dataflow.Draft) (*historyv1.ExecuteRequest, *dataflow.Call) {
+			return d.ExecuteRequest(u, r.now())
+		})
 		if err != nil {
 			r.flight.PutBack(u)
 			r.wake()
@@ -112,7 +114,7 @@ func (r *run) execute(u *flight.Unit, req *historyv1.ExecuteRequest) {
 	options := options.Execute(req, name, u.Queue, priority, r.in.GetOptions())
 	options.HeartbeatTimeout = r.flight.Silence(u)
 	options.ScheduleToStartTimeout = max(options.ScheduleToStartTimeout, u.LeaseUntil.Sub(r.now()))
-	r.startFor(u, options, names.ExecuteActivity, req, writtenIn(req), func(f workflow.Future) {
+	r.startFor(u, options, names.ExecuteActivity, req, dataflow.Written(req), func(f workflow.Future) {
 		r.fly(r.flight.Answered(u, attemptAnswer(r.ctx, f), r.now()))
 	})
 }
@@ -153,9 +155,9 @@ func (r *run) find(u *flight.Unit) {
 func (r *run) awaitRecord(e flight.AwaitRecord) {
 	u := e.Unit
 	name := r.core.Name(u.Members[0])
-	req := &historyv1.AwaitAnswerRequest{Attempt: r.attemptRequest(u), HeartbeatTimeout: durationpb.New(e.Silence), Retried: e.Retried}
+	req := &historyv1.AwaitAnswerRequest{Attempt: r.data.AttemptRequest(u), HeartbeatTimeout: durationpb.New(e.Silence), Retried: e.Retried}
 	req.Attempt.Reattach = true
-	r.startFor(u, options.AwaitAnswer(name, req.Attempt), names.AwaitAnswerActivity, req, writtenIn(req.Attempt), func(f workflow.Future) {
+	r.startFor(u, options.AwaitAnswer(name, req.Attempt), names.AwaitAnswerActivity, req, dataflow.Written(req.Attempt), func(f workflow.Future) {
 		recorded := &historyv1.ExecuteResponse{}
 		err := f.Get(r.ctx, recorded)
 		if _, away := errors.AsType[*temporal.ApplicationError](err); away {
@@ -175,7 +177,7 @@ func (r *run) awaitRecord(e flight.AwaitRecord) {
 // detach asks a node to detach attempts.
 func (r *run) detach(node string, req *historyv1.DetachRequest) {
 	options := options.Detach(node, r.limits.DetachedLease/leaseShare)
-	r.calls.Activity(options, names.DetachActivity, req, calls.MemberCharge*len(req.GetAttempts()))
+	r.calls.Activity(options, names.DetachActivity, req, dataflow.MemberCharge*len(req.GetAttempts()))
 }
 
 // loadProgress returns what a heartbeat tells about the members of a batch: its content, and the record that it names.
@@ -197,18 +199,7 @@ func (r *run) saveCached() {
 	}
 	var saved []workflow.Future
 	for _, end := range r.uncached {
-		i := end.Ended.Task
-		at := end.Response.GetCompletedAt()
-		if at == nil {
-			at = timestamppb.New(r.now())
-		}
-		saved = append(saved, r.calls.Once("keep results for later runs", names.SaveCachedActivity, &historyv1.SaveCachedRequest{
-			Workflow: r.in.GetDefinition().GetName(),
-			Task:     r.graph.Name(r.core.TaskOf(i)),
-			Key:      r.records.Of(i).CacheKey,
-			Scope:    r.cacheScope(),
-			Result:   &historyv1.CachedResult{RunId: r.id, CompletedAt: at, Response: end.Response},
-		}))
+		saved = append(saved, r.calls.Once("keep results for later runs", names.SaveCachedActivity, r.data.CachedResult(end, r.now())))
 	}
 	r.uncached = nil
 	for _, f := range saved {

@@ -11,6 +11,7 @@ import (
 	"switchyard/workflows/core/child"
 	"switchyard/workflows/core/command"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/dataflow"
 	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/eventlog"
@@ -32,10 +33,11 @@ type run struct {
 	received  *historyv1.RunInput // as received; the next execution gets it unchanged
 	in        *historyv1.RunInput
 	graph     *dag.Graph
-	core      *dag.State // nil until the run has begun, as are fanOuts, records and status
+	core      *dag.State // nil until the run has begun, as are fanOuts, records, flight, data and status
 	fanOuts   *fanout.State
 	records   *flight.Records
 	flight    *flight.State
+	data      *dataflow.State // what tasks and expressions see
 	status    *status.Status
 	log       *eventlog.Log
 	draining  bool // nothing is admitted: the run is about to continue as new
@@ -51,14 +53,6 @@ type run struct {
 
 	history  history
 	children *child.State
-
-	questions   []question   // expressions to evaluate in this round
-	openRetries int          // failed attempts whose retry.when is not evaluated yet
-	unexpanded  map[int]bool // held tasks that fan out
-
-	sharedContext, sharedInput sharedObject
-	version                    int64                   // of the newest stored object
-	ancestors                  map[int]storedAncestors // by task
 
 	cancels  map[*flight.Unit]workflow.CancelFunc // of the activities that wait for attempts
 	timers   map[flight.Timer]func()              // stop the timers
@@ -96,7 +90,6 @@ func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.R
 		ctx:      ctx, root: root, limits: limits, calls: calls.New(ctx, limits.ScheduleBytes), received: received, commands: command.New(received.GetState().GetCarriedOut()),
 		now: func() time.Time { return workflow.Now(ctx) }, settling: map[int64]flight.Effect{}, history: history{bound: limits.Hard()},
 		children: child.New(), cancels: map[*flight.Unit]workflow.CancelFunc{}, timers: map[flight.Timer]func(){},
-		unexpanded: map[int]bool{}, ancestors: map[int]storedAncestors{},
 	}
 	r.calls.Home, r.calls.IsInterrupted, r.calls.ShowProblem = r.home(), r.isInterrupted, r.showProblem
 	return r
@@ -232,11 +225,11 @@ func (r *run) apply(d dag.Decisions) {
 	}
 	for _, i := range d.Evaluate {
 		r.fly(r.flight.StartDeadline(i, now))
-		r.askCondition(i)
+		r.data.Ask(dataflow.Question{Task: i, Kind: dataflow.Condition})
 	}
 	for _, i := range d.Expand {
 		r.fly(r.flight.StartDeadline(i, now))
-		r.expand(i)
+		r.spread(r.fanOuts.Expand(i))
 	}
 	for _, i := range d.Place {
 		r.fly(r.flight.StartDeadline(i, now))
@@ -252,7 +245,7 @@ func (r *run) apply(d dag.Decisions) {
 	if !r.draining && !r.flight.HasAbandoned() { // otherwise the next execution or a later round admits
 		r.fly(r.flight.Admit(r.now()))
 	}
-	if r.hasQuestions() {
+	if r.data.HasQuestions() {
 		r.wake() // the next round evaluates their expressions first
 	}
 	r.sendLockRequests()

@@ -10,12 +10,12 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/command"
+	"switchyard/workflows/core/dataflow"
 	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
-	"switchyard/workflows/options"
 	"switchyard/workflows/phrase"
 	"switchyard/workflows/status"
 	"switchyard/workflows/structs"
@@ -40,7 +40,7 @@ func (r *run) restore(left *historyv1.RunState) error {
 	if err != nil {
 		return err
 	}
-	if r.core, err = r.fanOutConfig().RestoreCore(r.graph, left, tasks); err != nil {
+	if r.core, err = fanout.RestoreCore(r.config(), r.graph, left, tasks); err != nil {
 		return err
 	}
 	r.newParts(context, left.GetCreatedAt().AsTime())
@@ -105,23 +105,22 @@ func (r *run) loadParts(left *historyv1.RunState) (map[string]*historyv1.TaskSta
 
 // newParts creates what surrounds the core of a run that was created at a time. Nothing has happened in it yet.
 func (r *run) newParts(context *structpb.Struct, created time.Time) {
-	r.fanOuts = fanout.New(r.fanOutConfig(), r.core, context)
+	c := r.config()
 	r.records = flight.NewRecords(r.in.GetOptions())
-	r.flight = flight.New(flight.Config{
-		Input: r.in, RunID: r.id, Chain: r.chain, Self: r.self, First: r.first, Original: r.original,
-		Limits: r.limits, HeartbeatTimeout: options.HeartbeatTimeout,
-	}, r.core, r.records)
+	r.flight = flight.New(c, r.core, r.records)
+	r.fanOuts = fanout.New(c, r.core, r.records, context)
 	r.log = eventlog.New(r.core.Name, r.eventID)
 	r.status = status.New(r.self, r.in, r.graph, r.flight, r.records, r.log, created)
 	r.commands.Facts = command.Facts{
 		Core: r.core, Records: r.records, Flight: r.flight, FanOuts: r.fanOuts, ShownState: r.status.ShownState,
 	}
+	r.data = dataflow.New(c, r.graph, r.commands)
 }
 
 // beginNew creates the state of a run without previous work.
 func (r *run) beginNew() {
 	now := r.now()
-	r.core, r.commands.SubmittedBy = r.fanOutConfig().NewCore(r.graph), r.in.GetBy()
+	r.core, r.commands.SubmittedBy = fanout.NewCore(r.config(), r.graph), r.in.GetBy()
 	r.newParts(structs.Clone(r.in.GetDefinition().GetContext()), workflow.GetInfo(r.root).WorkflowStartTime)
 	r.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By("", r.in.GetBy()), eventlog.KeyBy.Of(r.in.GetBy()))
 	for i := range r.graph.Len() {

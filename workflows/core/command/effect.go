@@ -16,8 +16,6 @@ type (
 	Fly struct{ Effects []flight.Effect }
 	// Spread carries out effects of the large fan-outs.
 	Spread struct{ Effects []fanout.Effect }
-	// Expand determines the number of a task's instances, if that was put off while the task was held.
-	Expand struct{ Task int }
 	// ShowPausedBy shows who has paused the run, and why.
 	ShowPausedBy struct{ Text string }
 	// ShowSteeredBy names the person whose command is about to end or requeue a task.
@@ -36,7 +34,6 @@ type (
 
 func (Fly) isEffect()           {}
 func (Spread) isEffect()        {}
-func (Expand) isEffect()        {}
 func (ShowPausedBy) isEffect()  {}
 func (ShowSteeredBy) isEffect() {}
 func (ShowApproval) isEffect()  {}

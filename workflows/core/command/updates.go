@@ -115,7 +115,7 @@ func (s *State) apply(u Update, i int, c *historyv1.TaskCommand, now time.Time) 
 	case names.HoldUpdate: // a task that waits for a node leaves the placement queue
 		return []Effect{logged(s.Flight.Hold(i, because("", c)), i, v1.EventHeld, c)}
 	case names.ReleaseUpdate:
-		return []Effect{logged(s.Flight.Unhold(i), i, v1.EventReleased, c), Expand{i}}
+		return []Effect{logged(s.Flight.Unhold(i), i, v1.EventReleased, c), Spread{s.FanOuts.Release(i)}}
 	case names.CancelTaskUpdate:
 		return []Effect{steered, raise(dag.CancelTask{Task: i, Reason: because(v1.TaskCancelled, c)})}
 	case names.KillTaskUpdate:

@@ -40,8 +40,6 @@ func (s *State) textOf(effects []Effect) string {
 					add("wake")
 				}
 			}
-		case Expand:
-			add("expand %s", s.Core.Name(e.Task))
 		case ShowPausedBy:
 			add("show %q", e.Text)
 		case ShowSteeredBy:
@@ -91,7 +89,7 @@ func TestCommandsAreCarriedOut(t *testing.T) {
 		"pause":             {update: names.PauseUpdate, reason: "lunch", want: `log paused by ann, show "paused by ann: lunch"`},
 		"resume":            {update: names.ResumeUpdate, before: func(_ *testing.T, s *State) { s.SetPaused(true, nil) }, want: `show "", log resumed by ann`},
 		"hold":              {update: names.HoldUpdate, task: "build", want: "log build held by ann"},
-		"release":           {update: names.ReleaseUpdate, task: "build", before: func(t *testing.T, s *State) { s.do(t, names.HoldUpdate, "build", "") }, want: "log build released by ann, expand build"},
+		"release":           {update: names.ReleaseUpdate, task: "build", before: func(t *testing.T, s *State) { s.do(t, names.HoldUpdate, "build", "") }, want: "log build released by ann"},
 		"cancel":            {update: names.CancelTaskUpdate, task: "build", reason: "slow", want: "show build by ann, cancel build (cancelled by ann: slow)"},
 		"kill":              {update: names.KillTaskUpdate, task: "build", want: "show build by ann, kill build (killed by ann)"},
 		"retry too soon":    {update: names.RetryUpdate, task: "build", want: `task "build" is queued: only a dead letter can be retried`},

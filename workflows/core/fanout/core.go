@@ -7,11 +7,12 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
 )
 
 // NewCore returns the core of a run, or of a partition, that begins.
-func (c Config) NewCore(graph *dag.Graph) *dag.State {
+func NewCore(c flight.Config, graph *dag.Graph) *dag.State {
 	if claim := c.Input.GetPartition().GetClaim(); claim > 0 {
 		return dag.Restore(graph, []dag.Record{{State: v1.TaskPending, ExitCode: -1, Claim: claim}})
 	}
@@ -20,8 +21,8 @@ func (c Config) NewCore(graph *dag.Graph) *dag.State {
 
 // RestoreCore returns the core that continues from the state that the previous execution or generation left. tasks holds the
 // states of its tasks and instances by name. RestoreCore adds to them what runs again.
-func (c Config) RestoreCore(graph *dag.Graph, left *historyv1.RunState, tasks map[string]*historyv1.TaskState) (*dag.State, error) {
-	part, again := c.Input.GetPartition(), c.rerun()
+func RestoreCore(c flight.Config, graph *dag.Graph, left *historyv1.RunState, tasks map[string]*historyv1.TaskState) (*dag.State, error) {
+	part, again := c.Input.GetPartition(), rerun(c)
 	options := []dag.RestoreOption{dag.WithRunState(left)}
 	records := make([]dag.Record, graph.Len())
 	for i := range graph.Len() {
@@ -36,7 +37,7 @@ func (c Config) RestoreCore(graph *dag.Graph, left *historyv1.RunState, tasks ma
 			from, count = int(part.GetFrom()), int(part.GetTo()-part.GetFrom())
 		}
 		if t.GetTask().Count == nil || count == 0 || isPartitioned && records[i].State == v1.TaskPending ||
-			!isPartitioned && c.IsLarge(graph.Definition(i), count) { // its instances are no longer known
+			!isPartitioned && isLarge(c, graph.Definition(i), count) { // its instances are no longer known
 			continue
 		}
 		options = append(options, dag.WithExpansion(i, from, count, isPartitioned))
@@ -76,7 +77,7 @@ func (c Config) RestoreCore(graph *dag.Graph, left *historyv1.RunState, tasks ma
 }
 
 // rerun returns what this generation reruns. It is empty for an execution that continues from one of the same generation.
-func (c Config) rerun() dag.Rerun {
+func rerun(c flight.Config) dag.Rerun {
 	if c.Input.GetState() != nil {
 		return dag.Rerun{}
 	}

@@ -9,10 +9,12 @@
 //	    └── kept: it completed in the generation before                                                    │
 //	                             a dead letter requeued, or skipped instances that may start: Next, Open <─┘
 //
+// A task that fans out expands first: its instances are counted at once, or by an expression.
+//
 // A partition reports the counts of its instances, and its run sends it orders: to end, to halt, to pause. The task ends with its
 // last partition. What opens a partition takes two steps, because the caller may be interrupted while it makes the input: Next
 // returns an [Opening], and Open carries it out.
 //
-// The package is pure: it imports proto, workflows/core/dag, workflows/definition, workflows/limits, workflows/names,
+// The package is pure: it imports proto, workflows/core/dag, workflows/core/flight, workflows/definition, workflows/names,
 // workflows/phrase, workflows/structs and the standard library, and nothing of Temporal.
 package fanout

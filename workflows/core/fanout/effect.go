@@ -19,6 +19,9 @@ type (
 	Raise struct{ Event dag.Event }
 	// Wake starts another round even without an event.
 	Wake struct{}
+	// AskItems evaluates the list of a task's foreach, and AskCount the number of its instances, unless it has ended: Counted.
+	AskItems struct{ Task int }
+	AskCount struct{ Task int }
 	// LimitChildren counts the partitions whose children are wanted or open towards the limit of child workflows.
 	LimitChildren struct{ Open int }
 	// Settle gives the answer to a context update that [State.Update] has returned the number of. The refusal is "" if the update
@@ -96,6 +99,8 @@ type (
 
 func (Raise) isEffect()         {}
 func (Wake) isEffect()          {}
+func (AskItems) isEffect()      {}
+func (AskCount) isEffect()      {}
 func (LimitChildren) isEffect() {}
 func (Settle) isEffect()        {}
 func (OpenChild) isEffect()     {}

@@ -18,11 +18,11 @@ func TestIsLarge(t *testing.T) {
 	t.Parallel()
 	s := newState(t, &v1.TaskDefinition{})
 	task := s.core.Definition(0)
-	if s.IsLarge(task, 100) || !s.IsLarge(task, 101) || s.IsLarge(&v1.TaskDefinition{Type: v1.TypeApproval}, 101) {
+	if isLarge(s.Config, task, 100) || !isLarge(s.Config, task, 101) || isLarge(s.Config, &v1.TaskDefinition{Type: v1.TypeApproval}, 101) {
 		t.Error("100 instances stay with the run, 101 do not unless they need no node")
 	}
 	s.Input.Partition = &historyv1.Partition{}
-	if s.IsLarge(task, 101) {
+	if isLarge(s.Config, task, 101) {
 		t.Error("a partition has partitions")
 	}
 }
@@ -244,7 +244,7 @@ func TestRequeuedInstanceReopensItsPartition(t *testing.T) {
 	if err := s.MayRequeue(task, number); err != nil || s.CountDeadLetters() != 1 {
 		t.Fatal(err)
 	}
-	if got := texts(s.Requeue(task, number)); got != "requeued" || s.RequeuedCount(0) != 200 {
+	if got := texts(s.Requeue(task, number)); got != "requeued" {
 		t.Errorf("effects %s", got)
 	}
 	if err := s.MayRequeue(task, number); !errors.Is(err, dag.ErrNotDeadLetter) {
@@ -254,7 +254,7 @@ func TestRequeuedInstanceReopensItsPartition(t *testing.T) {
 	if got := texts(openAll(s, 9)); got != want {
 		t.Errorf("effects %s, want %s", got, want)
 	}
-	if m.stopped = true; !errors.Is(s.MayRequeue(0, 150), ErrOpenPartition) || s.RequeuedCount(0) != 0 {
+	if m.stopped = true; !errors.Is(s.MayRequeue(0, 150), ErrOpenPartition) {
 		t.Error("the instance is still requeued")
 	}
 }
@@ -271,7 +271,8 @@ func TestRerunKeepsEndedPartitions(t *testing.T) {
 		t.Fatal("the task runs")
 	}
 	apply(s, s.Requeue(0, 150))
-	if got := texts(s.Expand(0, 200)); got != "show map[pending:200], expanded 200" || s.of(0) == m {
+	s.partition(0, 200)
+	if got := texts(s.take()); got != "show map[pending:200], expanded 200" || s.of(0) == m {
 		t.Errorf("effects %s", got)
 	}
 	if got := texts(openAll(s, 9)); got != "open 3: 100 to 200 again failed=false skipped=true [each[150]]" {

@@ -130,7 +130,7 @@ func (s *State) waitsForChildren(m *fanOut, free int) bool {
 func (s *State) opening(m *fanOut, o Opening, concurrency int32, skipped bool) *Opening {
 	name := s.core.Name(m.task)
 	o.Partition = &historyv1.Partition{
-		Chain: s.Chain, RunId: s.Run, Generation: s.Input.GetGeneration(), Task: name, From: int32(o.From), To: int32(o.To), Count: int32(m.total),
+		Chain: s.Chain, RunId: s.RunID, Generation: s.Input.GetGeneration(), Task: name, From: int32(o.From), To: int32(o.To), Count: int32(m.total),
 		Concurrency: concurrency, MaxFailures: s.maxFailures(m), Claim: s.Input.GetGeneration() * claimsOfGeneration,
 		DurationEstimate: m.durationEstimate(),
 	}

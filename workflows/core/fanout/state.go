@@ -6,26 +6,21 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
-	"switchyard/workflows/limits"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/names"
 )
-
-// Config is what a State knows of its run.
-type Config struct {
-	Input      *historyv1.RunInput
-	Run, Chain string // ID of the run that the tasks belong to, and the chain under which they store their data
-	Limits     limits.Run
-}
 
 // State holds the large fan-outs of a run, with their partitions and the child workflows of these, and the context of the run.
 // In a partition it holds what the partition and its run owe each other. Its methods return the effects of what has happened.
 // A State is not safe for concurrent use.
 type State struct {
-	Config
+	flight.Config
 	core    *dag.State
+	records *flight.Records
 	effects []Effect // of the running method
 
 	fanOuts  []*fanOut
+	held     map[int]bool   // tasks that expand when they are no longer held
 	children map[int]*child // by their numbers
 	newest   int            // number of the newest child
 	answers  int            // answers to context updates in flight
@@ -37,8 +32,8 @@ type State struct {
 }
 
 // New returns the state of a run without large fan-outs.
-func New(c Config, core *dag.State, context *structpb.Struct) *State {
-	return &State{Config: c, core: core, children: map[int]*child{}, context: context}
+func New(c flight.Config, core *dag.State, records *flight.Records, context *structpb.Struct) *State {
+	return &State{Config: c, core: core, records: records, held: map[int]bool{}, children: map[int]*child{}, context: context}
 }
 
 // take returns the effects of the running method.
@@ -63,7 +58,7 @@ func (s *State) of(task int) *fanOut {
 
 // idOf returns the ID of the workflow that runs a partition.
 func (s *State) idOf(p *historyv1.PartitionReport) string {
-	return names.FanOut{Run: s.Run, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
+	return names.FanOut{Run: s.RunID, Chain: p.GetChain(), Generation: p.GetGeneration(), Task: p.GetTask(), From: int(p.GetFrom())}.ID()
 }
 
 // isRunning reports whether the task of a fan-out runs.

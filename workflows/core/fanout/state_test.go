@@ -11,6 +11,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
 )
 
@@ -33,14 +34,15 @@ func newState(t *testing.T, task *v1.TaskDefinition) *State {
 	}
 	core := dag.New(graph)
 	core.Start()
-	return New(Config{Input: in, Run: "run", Chain: "chain", Limits: limits.Run{Instances: 100, PartitionInstances: 100, Children: 3}}, core, &structpb.Struct{})
+	return New(flight.Config{Input: in, RunID: "run", Chain: "chain", Limits: limits.Run{Instances: 100, PartitionInstances: 100, Children: 3}}, core, flight.NewRecords(nil), &structpb.Struct{})
 }
 
 // expandedState returns the state of a run whose only task runs as a large fan-out.
 func expandedState(t *testing.T, task *v1.TaskDefinition, count int) (*State, *fanOut) {
 	t.Helper()
 	s := newState(t, task)
-	apply(s, s.Expand(0, count))
+	s.partition(0, count)
+	apply(s, s.take())
 	if !s.isRunning(s.of(0)) {
 		t.Fatal("the task does not run")
 	}

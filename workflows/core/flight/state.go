@@ -14,10 +14,12 @@ import (
 	"switchyard/workflows/names"
 )
 
-// Config is what a State knows of its run.
+// Config is what the pure parts of a run know of it.
 type Config struct {
 	Input        *historyv1.RunInput
 	RunID, Chain string // ID of the run that the tasks belong to, and the chain under which they store their data
+	// Home is the key prefix under which the workflow stores its data, and Execution the ID of this execution.
+	Home, Execution string
 	// Self is the ID of the workflow, which differs from RunID in a partition, First the ID of its first execution, and Original
 	// the ID with which this execution was started, before any reset.
 	Self, First, Original string

@@ -1,16 +1,18 @@
-package run
+package dataflow
 
 import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/calls"
 	"switchyard/workflows/structs"
 )
 
-// writtenIn returns how many bytes of a request users have written, measured as JSON.
-func writtenIn(req *historyv1.ExecuteRequest) int {
+// MemberCharge covers one instance of a batch or one ancestor in a request, without text written by users.
+const MemberCharge = 256
+
+// Written returns how many bytes of a request users have written, measured as JSON.
+func Written(req *historyv1.ExecuteRequest) int {
 	n := structs.Bytes(req.GetSpec()) + structs.Bytes(req.GetInput()) + structs.ValueBytes(req.GetItem()) +
 		structs.Bytes(req.GetContext().GetValue()) + structs.Bytes(req.GetRunInput().GetValue()) + checkpointBytes(req.GetCheckpoint())
 	//workflowcheck:ignore (a sum does not depend on the order)
@@ -23,7 +25,7 @@ func writtenIn(req *historyv1.ExecuteRequest) int {
 	}
 	n += writtenByAncestors(req)
 	for _, m := range req.GetBatch() {
-		n += calls.MemberCharge + structs.ValueBytes(m.GetItem()) + checkpointBytes(m.GetCheckpoint())
+		n += MemberCharge + structs.ValueBytes(m.GetItem()) + checkpointBytes(m.GetCheckpoint())
 	}
 	for _, notice := range req.GetNotices() {
 		n += structs.TextBytes(notice)
@@ -35,23 +37,24 @@ func writtenIn(req *historyv1.ExecuteRequest) int {
 func writtenByAncestors(req *historyv1.ExecuteRequest) int {
 	n := 0
 	for _, p := range req.GetParents() {
-		n += calls.MemberCharge + structs.Bytes(p.GetOutput())
+		n += MemberCharge + structs.Bytes(p.GetOutput())
 	}
 	//workflowcheck:ignore (a sum does not depend on the order)
 	for _, view := range req.GetViews() {
-		n += calls.MemberCharge + resultBytes(view.GetResult())
+		n += MemberCharge + ResultBytes(view.GetResult())
 	}
 	for _, name := range req.GetEnds().GetCompleted() {
 		n += structs.TextBytes(name)
 	}
 	for _, end := range req.GetEnds().GetOthers() {
-		n += calls.MemberCharge + structs.TextBytes(end.GetTask()) + structs.TextBytes(end.GetError()) + structs.ValueBytes(structpb.NewListValue(end.GetFanOut().GetItems().GetList()))
+		n += MemberCharge + structs.TextBytes(end.GetTask()) + structs.TextBytes(end.GetError()) + structs.ValueBytes(structpb.NewListValue(end.GetFanOut().GetItems().GetList()))
 	}
 	return n
 }
 
 func checkpointBytes(c *historyv1.Checkpoint) int { return 2 * len(c.GetData()) } // base64
 
-func resultBytes(res *v1.TaskResult) int {
+// ResultBytes returns how many bytes of a result users have written.
+func ResultBytes(res *v1.TaskResult) int {
 	return structs.TextBytes(res.GetStdout()) + structs.TextBytes(res.GetStderr()) + structs.Bytes(res.GetOutput())
 }
