@@ -3,8 +3,6 @@ package dag
 import (
 	"testing"
 
-	"google.golang.org/protobuf/types/known/structpb"
-
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -68,43 +66,5 @@ func TestConditionErrorEndsTheRunAsFailed(t *testing.T) {
 	end := s.Apply(Evaluated{Err: "no such key: n"}).End
 	if want := (End{State: v1.RunFailed, Reason: v1.ReasonTaskFailed, Error: `task "a" failed: no such key: n`, Final: v1.ReasonConditionError}); end == nil || *end != want {
 		t.Errorf("the run ends as %+v, want %+v", end, want)
-	}
-}
-
-func TestExcusedConditionErrorDoesNotCount(t *testing.T) {
-	s := asked(t, &v1.Definition{FailurePolicy: "halt", Tasks: map[string]*v1.TaskDefinition{
-		"a": {ContinueOnError: true}, "below": {DependsOn: []string{"a"}},
-	}})
-	s.Apply(Evaluated{Err: "no such key: n"})
-	wantTask(t, s, "a", v1.TaskFailed, v1.ReasonConditionError, "no such key: n")
-	wantTask(t, s, "below", v1.TaskQueued, "", "")
-}
-
-func TestConditionErrorHaltsTheRun(t *testing.T) {
-	s := asked(t, &v1.Definition{FailurePolicy: "halt", Tasks: map[string]*v1.TaskDefinition{
-		"a": {}, "b": {}, "c": {OnFailure: "run"},
-	}})
-	s.Apply(Evaluated{Err: "no such key: n"})
-	wantTask(t, s, "b", v1.TaskSkipped, v1.ReasonHalt, `task "a" failed`)
-	wantTask(t, s, "c", v1.TaskQueued, "", "")
-}
-
-// The condition of a task that keeps its earlier instances is evaluated again when one of them is requeued.
-func TestConditionErrorEndsInstancesFromBefore(t *testing.T) {
-	def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {Condition: "x", Parallel: structpb.NewNumberValue(2)}}}
-	g, err := NewGraph(def, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := Restore(g, []Record{{}, {State: v1.TaskCompleted, Claim: 1}, {Claim: 1}}, WithExpansion(0, 0, 2, false))
-	if d := s.Start(); len(d.Evaluate) != 1 {
-		t.Fatalf("asked for %v", d.Evaluate)
-	}
-	d := s.Apply(Evaluated{Err: "no such key: n"})
-	wantTask(t, s, "a", v1.TaskFailed, v1.ReasonConditionError, "no such key: n")
-	wantTask(t, s, "a[0]", v1.TaskCompleted, "", "")
-	wantTask(t, s, "a[1]", v1.TaskSkipped, v1.ReasonConditionError, "no such key: n")
-	if d.End == nil || d.End.State != v1.RunFailed {
-		t.Errorf("the run ends as %+v", d.End)
 	}
 }

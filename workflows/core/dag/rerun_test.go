@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -52,28 +51,6 @@ func TestRetryOfAnInstance(t *testing.T) {
 	if l.s.FirstFailure() != -1 || l.s.Count("completed") != 5 {
 		t.Errorf("first failure %d, %v", l.s.FirstFailure(), l.s.Counts())
 	}
-}
-
-// Instances that have used up the same attempts end alike, whichever of them exceeded maxFailures.
-func TestEveryInstanceWithoutRetriesIsADeadLetter(t *testing.T) {
-	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"each": retried(0)}})
-	l.expand("each", dag.Expanded{Count: 4})
-	again := func(name string) {
-		i, claim := l.index(name)
-		l.s.Apply(dag.BackoffOver{Task: i, Claim: claim})
-		l.placed(name)
-	}
-	spent := []string{"each[0]", "each[1]", "each[2]"}
-	l.placed(append(spent, "each[3]")...)
-	for _, name := range spent {
-		l.s.Apply(l.end(name, exit(1)))
-		again(name)
-	}
-	for _, name := range spent {
-		l.s.Apply(l.end(name, exit(1)))
-	}
-	l.s.Apply(l.end("each[3]", exit(1))) // it had an attempt left, which never came
-	l.want(map[string]string{"each": "failed/instances", "each[0]": "dead_letter/exit_code", "each[1]": "dead_letter/exit_code", "each[2]": "dead_letter/exit_code", "each[3]": "failed/exit_code"})
 }
 
 // In a task that still runs, Retry changes only the dead letter and the instances that were skipped for maxFailures.
@@ -141,76 +118,6 @@ func TestRetryLiftsTheHaltThatItsTaskCaused(t *testing.T) {
 		t.Errorf("requested (-want +got):\n%s", diff)
 	}
 	l.want(map[string]string{"each": "running/", "each[0]": "assigned/"})
-}
-
-// While another task keeps the run halted, only the dead letter starts.
-func TestRetryUnderTheHaltOfAnother(t *testing.T) {
-	l, _ := start(t, tasks(map[string]*v1.TaskDefinition{"cause": {Retry: once()}, "each": retried(1)}))
-	l.expand("each", dag.Expanded{Count: 3})
-	l.placed("each[0]")
-	l.die("each[0]")
-	l.placed("cause")
-	l.s.Apply(l.end("cause", exit(1)))
-	l.want(map[string]string{"each": "skipped/halt", "each[0]": "dead_letter/exit_code", "each[1]": "skipped/halt", "each[2]": "skipped/halt"})
-
-	l, d := l.reopen(dag.Rerun{Tasks: []string{"each[0]"}})
-	if diff := cmp.Diff([]string{"each[0]"}, l.names(d.Place)); diff != "" {
-		t.Errorf("requested (-want +got):\n%s", diff)
-	}
-	l.want(map[string]string{"each": "running/", "each[1]": "skipped/halt", "each[2]": "skipped/halt"})
-}
-
-// A pending question about a task whose parent is requeued is asked again when the parent has ended.
-func TestRetryWhileADescendantIsBeingEvaluated(t *testing.T) {
-	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
-		"up":    {Retry: oneRetry()},
-		"each":  {Parallel: structpb.NewStringValue("n"), DependsOn: []string{"up"}, OnFailure: "run"},
-		"asked": {Condition: "up", DependsOn: []string{"up"}},
-		"other": {},
-	}})
-	if d := l.die("up"); len(d.Expand) != 1 || len(d.Evaluate) != 1 {
-		t.Fatalf("%+v", d)
-	}
-	l.retry("up")
-	asked, _ := l.index("asked")
-	if d := l.expand("each", dag.Expanded{Count: 1}); len(d.Changed) > 0 {
-		t.Errorf("expanded under a task that continues: %+v", d)
-	}
-	if d := l.s.Apply(dag.Evaluated{Task: asked, Value: true}); len(d.Changed) > 0 {
-		t.Errorf("started under a task that continues: %+v", d)
-	}
-	l.placed("up")
-	if d := l.s.Apply(l.end("up", exit(0))); len(d.Expand) != 1 || len(d.Evaluate) != 1 {
-		t.Errorf("not asked again: %+v", d)
-	}
-}
-
-// Instances that are requeued below a task that is also requeued wait for that task.
-func TestRetryUnderARequeuedTaskWaitsForIt(t *testing.T) {
-	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
-		"up":   {Retry: oneRetry()},
-		"each": {Parallel: structpb.NewStringValue("n"), DependsOn: []string{"up"}, When: "always", MaxFailures: 1, Retry: oneRetry()},
-		"last": {},
-	}})
-	l.die("up")
-	l.expand("each", dag.Expanded{Count: 3})
-	l.placed("each[2]")
-	l.die("each[0]")
-	l.die("each[1]")
-	l.s.Apply(l.end("each[2]", exit(0)))
-	l.want(map[string]string{"each": "failed/instances"})
-	l.retry("up")
-	l.want(map[string]string{"up": "queued/", "each": "failed/instances"})
-	l.retry("each[0]")
-	if d := l.retry("each[1]"); len(d.Place) > 0 {
-		t.Errorf("requested are %v", l.names(d.Place))
-	}
-	l.want(map[string]string{"each": "pending/", "each[0]": "pending/", "each[1]": "pending/", "each[2]": "completed/"})
-	l.placed("up")
-	d := l.s.Apply(l.end("up", exit(0)))
-	if diff := cmp.Diff([]string{"each[0]", "each[1]"}, l.names(d.Place)); diff != "" || len(d.Expand) > 0 {
-		t.Errorf("requested (-want +got):\n%s", diff)
-	}
 }
 
 // endedRun returns a run in which everything has ended:
@@ -317,68 +224,5 @@ func TestReopenFromATask(t *testing.T) {
 	}
 	if rec := record(t, l.s, "b"); rec.Claim != 2 || rec.Retried {
 		t.Errorf("b is %+v", rec)
-	}
-}
-
-// In a run that halts, the named tasks start regardless. A failure among them halts the run if nothing else does.
-func TestReopenOfAHaltedRun(t *testing.T) {
-	def := &v1.Definition{FailurePolicy: "halt", Tasks: map[string]*v1.TaskDefinition{
-		"a": {Retry: once()}, "b": {DependsOn: []string{"a"}, Parallel: structpb.NewNumberValue(2)}, "c": {Retry: once()}, "d": {Retry: once()},
-	}}
-	l, _ := start(t, def)
-	l.placed("a", "c", "d")
-	l.s.Apply(l.end("a", exit(1)), l.end("c", exit(1)), l.end("d", exit(0)))
-	before := l
-
-	l, d := before.reopen(dag.Rerun{From: []string{"a"}})
-	if diff := cmp.Diff([]string{"a"}, l.names(d.Place)); diff != "" {
-		t.Errorf("requested (-want +got):\n%s", diff)
-	}
-	l.placed("a")
-	l.s.Apply(l.end("a", exit(0)))
-	d = l.expand("b", dag.Expanded{Count: 2})
-	if diff := cmp.Diff([]string{"b[0]", "b[1]"}, l.names(d.Place)); diff != "" {
-		t.Errorf("requested (-want +got):\n%s", diff)
-	}
-
-	l, _ = before.reopen(dag.Rerun{From: []string{"a", "c"}})
-	l.placed("a")
-	l.s.Apply(l.end("a", exit(1)))
-	l.want(map[string]string{"c": "skipped/halt", "b": "skipped/halt"})
-}
-
-func TestReopenOfACancelledRun(t *testing.T) {
-	l, _ := start(t, &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {}, "b": {DependsOn: []string{"a"}}, "c": {}}})
-	l.placed("a", "c")
-	l.s.Apply(l.end("c", exit(0)))
-	abort := dag.Abort{State: "failed", Reason: "deadline", Error: "late"}
-	l.s.Apply(abort)
-	l.s.Apply(l.end("a", ended("cancelled")))
-	l, d := l.reopen(dag.Rerun{Failed: true}, dag.WithRunState(&historyv1.RunState{Abort: &v1.Run{State: abort.State, Reason: abort.Reason, Error: abort.Error}}))
-	if diff := cmp.Diff([]string{"a"}, l.names(d.Place)); diff != "" {
-		t.Errorf("requested (-want +got):\n%s", diff)
-	}
-	l.placed("a")
-	l.s.Apply(l.end("a", exit(0)))
-	l.placed("b")
-	if d = l.s.Apply(l.end("b", exit(0))); d.End == nil || d.End.State != "completed" {
-		t.Errorf("end %+v", d.End)
-	}
-}
-
-// TestReopenOfARejectedRun checks that all tasks of a run that was rejected before its start are rejected with it, whatever its
-// failure policy, and run once it is reopened.
-func TestReopenOfARejectedRun(t *testing.T) {
-	for _, policy := range []string{"continue", "halt"} {
-		l, _ := start(t, &v1.Definition{FailurePolicy: policy, Tasks: map[string]*v1.TaskDefinition{"a": {}, "b": {DependsOn: []string{"a"}}, "c": {}}})
-		d := l.s.Apply(dag.Abort{State: "rejected", Reason: "rejected", Error: "rejected by bob"})
-		l.want(map[string]string{"a": "rejected/rejected", "b": "rejected/rejected", "c": "rejected/rejected"})
-		if d.End == nil || d.End.State != "rejected" || d.End.Error != "rejected by bob" || l.s.FirstFailure() >= 0 {
-			t.Errorf("%s: end %+v", policy, d.End)
-		}
-		l, d = l.reopen(dag.Rerun{Failed: true}, dag.WithRunState(&historyv1.RunState{Abort: &v1.Run{State: "rejected", Reason: "rejected"}}))
-		if diff := cmp.Diff([]string{"a", "c"}, l.names(d.Place)); diff != "" {
-			t.Errorf("%s: requested (-want +got):\n%s", policy, diff)
-		}
 	}
 }

@@ -96,18 +96,18 @@ func newWorld(t *rapid.T) *world {
 	if w.graph, err = dag.NewGraph(w.def, nil); err != nil {
 		t.Fatal(err)
 	}
-	w.begin(dag.New(w.graph), NewRecords(nil))
+	w.begin(dag.New(w.graph))
 	w.decide(w.core.Start())
 	return w
 }
 
 // begin begins an execution.
-func (w *world) begin(core *dag.State, records *Records) {
+func (w *world) begin(core *dag.State) {
 	w.execution++
 	w.State = New(Config{
 		Input: &historyv1.RunInput{Definition: w.def}, RunID: "run", Chain: "chain", Self: "run", First: "first",
 		Original: fmt.Sprint(w.execution), Limits: limits.Run{InFlight: 3}.WithDefaults(), HeartbeatTimeout: 15 * time.Second,
-	}, core, records)
+	}, core, NewRecords(nil))
 }
 
 // verdict returns how an attempt of a task or instance ends.
@@ -319,25 +319,27 @@ func (w *world) sendRequests() {
 	w.fly(w.PlaceAnswered(req, &historyv1.PlaceResponse{Epoch: "one"}, w.drains))
 }
 
-// continueAsNew continues with the restored state.
+// continueAsNew continues with what the next execution restores.
 func (w *world) continueAsNew() {
 	carried := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{}}
-	options := []dag.RestoreOption{dag.WithFirstFailure(w.core.FirstFailure())}
-	for i := range w.core.Len() {
-		carried.Tasks[w.core.Name(i)] = &historyv1.TaskState{}
-		if w.records.Of(i).Held {
-			carried.Held = append(carried.Held, w.core.Name(i))
-		}
-		if task := w.core.Group(i); task >= 0 && w.core.Group(i-1) != task {
-			from, count, _, _ := w.core.Expansion(task)
+	w.core.Save(carried)
+	w.Save(carried)
+	before, records, options := w.core, []dag.Record{}, []dag.RestoreOption{dag.WithRunState(carried)}
+	for i := range before.Len() {
+		records = append(records, dag.RecordOf(carried.Tasks[before.Name(i)]))
+		if task := before.Group(i); task >= 0 && before.Group(i-1) != task {
+			from, count, _, _ := before.Expansion(task)
 			options = append(options, dag.WithExpansion(task, from, count, false))
 		}
 	}
-	w.Save(carried)
-	w.begin(dag.Restore(w.graph, w.core.Records(), options...), w.records)
+	w.begin(dag.Restore(w.graph, records, options...))
 	w.drains = false
 	for i := range w.core.Len() {
-		w.fly(w.RestoreTask(i, carried.Tasks[w.core.Name(i)], start))
+		t := carried.Tasks[w.core.Name(i)]
+		if _, instances := w.core.Instances(i); t != nil {
+			w.records.Restore(i, t, instances > 0)
+		}
+		w.fly(w.RestoreTask(i, t, start))
 	}
 	w.fly(w.Restore(carried))
 	w.decide(w.core.Start())
