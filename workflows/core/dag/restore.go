@@ -21,7 +21,7 @@ func WithRunState(c *historyv1.RunState) RestoreOption {
 	}
 }
 
-// Save hands the state over to the next execution. A task that has not begun is left out.
+// Save hands the state over to the next execution. A task that has not begun is left out, unless it may start despite a halt.
 func (s *State) Save(c *historyv1.RunState) {
 	c.Cancelled = s.ends.cancelled
 	if s.ends.first >= 0 {
@@ -31,7 +31,7 @@ func (s *State) Save(c *historyv1.RunState) {
 		c.Abort = &v1.Run{State: a.State, Reason: a.Reason, Error: a.Error}
 	}
 	for i, rec := range s.records.tasks {
-		if rec.State != v1.TaskPending || rec.Claim != 0 {
+		if rec.State != v1.TaskPending || rec.Claim != 0 || rec.Retried {
 			c.Tasks[s.Name(i)] = rec.TaskState()
 		}
 	}

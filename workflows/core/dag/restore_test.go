@@ -140,3 +140,15 @@ func TestRestoreFindsTheFirstFailure(t *testing.T) {
 		})
 	}
 }
+
+// A task that a person has repeated in a halted run starts in the next execution, too, if it still waits for another one.
+func TestRepeatedTaskIsCarried(t *testing.T) {
+	l, _ := start(t, tasks(map[string]*v1.TaskDefinition{"bad": {Retry: once()}, "up": {}, "it": {DependsOn: []string{"up"}}}))
+	l.placed("bad", "up")
+	l.s.Apply(l.end("bad", exit(1)), l.end("up", exit(0)))
+	l, _ = l.reopen(dag.Rerun{From: []string{"up"}})
+	c := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{}}
+	if l.s.Save(c); !c.Tasks["it"].GetRetried() {
+		t.Errorf("it is carried as %v", c.Tasks["it"])
+	}
+}
