@@ -33,12 +33,18 @@ func (u Update) meant(c *historyv1.TaskCommand) *historyv1.TaskCommand {
 }
 
 // RequestApproval makes the run wait for an approval, and returns true, if it needs one. An approval holds for all generations
-// with the same definition; a rejection does not.
+// with the same definition; a rejection, or a wait that was cancelled, does not.
 func (s *State) RequestApproval() bool {
 	in := s.Flight.Input
 	version := in.GetDefinitionVersion()
 	isApproved := s.Approval.GetState() == v1.ApprovalApproved && s.Approval.GetDefinitionVersion() == version
-	if !in.GetNeedsApproval() || in.GetPartition() != nil || isApproved || in.GetState() != nil {
+	switch {
+	case in.GetPartition() != nil || isApproved || in.GetState() != nil:
+		return false
+	case !in.GetNeedsApproval():
+		if s.AwaitsApproval() {
+			s.Approval = nil
+		}
 		return false
 	}
 	s.Approval = &v1.RunApproval{State: v1.ApprovalPending, DefinitionVersion: version}

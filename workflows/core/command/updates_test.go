@@ -142,6 +142,7 @@ func TestApprovalIsRequestedOnceForEachDefinition(t *testing.T) {
 		"approved":                        {in: &historyv1.RunInput{NeedsApproval: true, DefinitionVersion: 1}, before: &v1.RunApproval{State: v1.ApprovalApproved, DefinitionVersion: 1}},
 		"another version approved":        {in: &historyv1.RunInput{NeedsApproval: true, DefinitionVersion: 2}, before: &v1.RunApproval{State: v1.ApprovalApproved, DefinitionVersion: 1}, want: true},
 		"rejected in a generation before": {in: &historyv1.RunInput{NeedsApproval: true}, before: &v1.RunApproval{State: v1.ApprovalRejected}, want: true},
+		"cancelled while it waited":       {in: &historyv1.RunInput{}, before: &v1.RunApproval{State: v1.ApprovalPending}},
 	} {
 		s := newState(t)
 		s.Flight.Input, s.Approval = test.in, test.before
