@@ -25,7 +25,6 @@ type Child struct {
 	Owner
 	ID      string // of the workflow; "" until it is prepared
 	Summary string // of a partition, for people who read the history
-	first   string // ID of its first execution; "" until it is open, or if only the server has it
 	request *historyv1.ChildRequest
 
 	isOpen, isClosing, isCancelled, isOver bool
@@ -76,7 +75,7 @@ func (s *State) Want(owner Owner, request *historyv1.ChildRequest, summary strin
 
 // Reattach continues with a child that the previous execution started.
 func (s *State) Reattach(owner Owner, id, first string, now time.Time) []Effect {
-	c := &Child{Owner: owner, ID: id, first: first, isOpen: true}
+	c := &Child{Owner: owner, ID: id, isOpen: true}
 	s.children[owner], s.started[id] = c, c
 	return s.await(&awaited{child: c, run: &historyv1.AwaitedRun{WorkflowId: id, First: first}}, now)
 }
@@ -153,7 +152,7 @@ func (s *State) AlreadyStarted(start Start) []Effect {
 
 // Opened records that a child runs, with the ID of its first execution.
 func (s *State) Opened(c *Child, first string) []Effect {
-	c.first, c.isOpen, c.request = first, true, nil
+	c.isOpen, c.request = true, nil
 	effects := []Effect{Opened{c.Owner, first}}
 	if c.isCancelled {
 		effects = append(effects, Cancel{c.ID, c.why})
@@ -176,10 +175,11 @@ func (s *State) Ended(c *Child, end *historyv1.RunEnd) []Effect {
 // Closing records that the child of an owner has reported its end and is about to close.
 func (s *State) Closing(owner Owner) { s.children[owner].isClosing = true }
 
-// Cancel cancels the child of an owner, even one that is not open yet.
+// Cancel cancels the child of an owner, even one that is not open yet. It does nothing if the child has ended: its owner may still
+// wait for the result.
 func (s *State) Cancel(owner Owner, why string) (effects []Effect) {
 	c := s.children[owner]
-	if c.isCancelled {
+	if c == nil || c.isCancelled {
 		return nil
 	}
 	c.isCancelled, c.why = true, why

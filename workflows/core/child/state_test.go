@@ -116,6 +116,11 @@ func TestLifeOfAChild(t *testing.T) {
 			p.do(p.Ended(c, completed))
 			p.do(p.Ended(c, completed))
 		}, "wake, over 1 completed", true},
+		"cancelled after its end": {func(p *play) {
+			p.open(1)
+			p.do(p.Ended(p.begun["w1"].Child, completed))
+			p.do(p.Cancel(Owner{Partition: 1}, "enough"))
+		}, "wake, over 1 completed", true},
 		"about to close": {func(p *play) { p.open(1); p.Closing(Owner{Partition: 1}) }, "", false},
 		"cancelled while it is wanted": {func(p *play) {
 			p.want(1)
