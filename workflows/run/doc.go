@@ -22,7 +22,6 @@
 //	child workflows   effects_child.go (the effects of workflows/core/child)
 //	data              requests.go and evaluate.go (workflows/core/dataflow: what nodes are sent, and what expressions see)
 //	people            updates.go, signals.go and effects_command.go (the effects of workflows/core/command)
-//	expressions       evaluator.go, ancestry.go (what they see of other tasks), requests.go (what nodes are sent), expander.go
 //	what others see   search_attributes.go, events.go, queries.go
 //	the workflow      history.go, snapshot.go and continue_as_new.go (from one execution to the next); workflows/calls sends the
 //	                  commands to Temporal
