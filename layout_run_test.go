@@ -14,7 +14,7 @@ import (
 )
 
 // view is the package with what people see of a run. A run tells the view what has happened, and decides nothing by it.
-const view = "switchyard/workflows/status"
+const view = "switchyard/workflows/view"
 
 // viewSetters are the functions and methods of the view by which a run tells it what has happened.
 var viewSetters = []string{
@@ -88,17 +88,17 @@ func TestViewNamesAreFound(t *testing.T) {
 		}
 		return pkg, info
 	}
-	seen, _ := check(view, `package status
+	seen, _ := check(view, `package view
 type table struct{ Revision int }
 type Status struct{ table }
 func (s *Status) State(i int) string { return "" }
 func (s *Status) Touch(i int) {}
 func Ended(s *Status) bool { return true }`, nil)
 	_, info := check("switchyard/workflows/run", `package run
-import "switchyard/workflows/status"
-type run struct{ status *status.Status }
+import "switchyard/workflows/view"
+type run struct{ status *view.Status }
 func (r *run) decide() bool {
-	return r.status.State(0) == "" && r.status.Revision > 1 && status.Ended(r.status)
+	return r.status.State(0) == "" && r.status.Revision > 1 && view.Ended(r.status)
 }`, seen)
 	if got, want := viewNames(info), []string{"Ended", "Revision", "State"}; !slices.Equal(got, want) {
 		t.Errorf("the run uses %v, want %v", got, want)

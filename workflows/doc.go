@@ -5,7 +5,7 @@
 //	node, lock, election, explain     one workflow each
 //	options, pending             what workflows share in calling activities
 //	dag, admission               pure: what a run does next, and how much of it at once
-//	status, eventlog, limits     pure: what a run shows, and how much it holds
+//	view, eventlog, limits       pure: what a run shows, and how much it holds
 //	definition, condition, policy     pure: the language
 //	names, visibility, phrase, structs     pure: names, search attributes and texts
 package workflows

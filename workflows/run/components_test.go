@@ -24,7 +24,7 @@ import (
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/limits"
-	"switchyard/workflows/status"
+	"switchyard/workflows/view"
 )
 
 // startTime is the time at which the runs of the tests start.
@@ -49,7 +49,7 @@ func newExecution(t *testing.T, def *v1.Definition) *run {
 	x.flight, x.fanOuts = flight.New(c, x.core, x.records), fanout.New(c, x.core, x.records, &structpb.Struct{})
 	x.settling = map[int64]flight.Effect{}
 	x.log = eventlog.New(x.core.Name, x.eventID)
-	x.status = status.New(x.self, x.in, graph, x.flight, x.records, x.log, startTime)
+	x.status = view.New(x.self, x.in, graph, x.flight, x.records, x.log, startTime)
 	x.commands.Facts = command.Facts{Core: x.core, Records: x.records, Flight: x.flight, FanOuts: x.fanOuts, ShownState: x.status.ShownState}
 	return x
 }

@@ -17,7 +17,7 @@ import (
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
-	"switchyard/workflows/status"
+	"switchyard/workflows/view"
 	"switchyard/workflows/visibility"
 )
 
@@ -38,7 +38,7 @@ type run struct {
 	records   *flight.Records
 	flight    *flight.State
 	data      *dataflow.State // what tasks and expressions see
-	status    *status.Status
+	status    *view.Status
 	log       *eventlog.Log
 	draining  bool // nothing is admitted: the run is about to continue as new
 

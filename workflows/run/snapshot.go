@@ -17,8 +17,8 @@ import (
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
-	"switchyard/workflows/status"
 	"switchyard/workflows/structs"
+	"switchyard/workflows/view"
 )
 
 // snapshot returns the state of the run for the next execution.
@@ -110,7 +110,7 @@ func (r *run) newParts(context *structpb.Struct, created time.Time) {
 	r.flight = flight.New(c, r.core, r.records)
 	r.fanOuts = fanout.New(c, r.core, r.records, context)
 	r.log = eventlog.New(r.core.Name, r.eventID)
-	r.status = status.New(r.self, r.in, r.graph, r.flight, r.records, r.log, created)
+	r.status = view.New(r.self, r.in, r.graph, r.flight, r.records, r.log, created)
 	r.commands.Facts = command.Facts{
 		Core: r.core, Records: r.records, Flight: r.flight, FanOuts: r.fanOuts, ShownState: r.status.ShownState,
 	}

@@ -1,4 +1,4 @@
-package status
+package view
 
 import (
 	"google.golang.org/protobuf/types/known/timestamppb"

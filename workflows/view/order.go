@@ -1,4 +1,4 @@
-package status
+package view
 
 // order is a list of distinct indices, in the order in which they were last put at its end. All operations take constant time.
 type order struct {

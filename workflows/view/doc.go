@@ -1,4 +1,4 @@
-// Package status holds a run as people see it: its tasks, their instances and their attempts. It answers the queries "status"
+// Package view holds a run as people see it: its tasks, their instances and their attempts. It answers the queries "status"
 // and "instances", and writes the events of the run into its log. The run decides nothing by it.
 //
 // Each change has its own revision, so that a watcher receives only what is new. The cost of an answer depends on what has
@@ -10,4 +10,4 @@
 //
 // The package is pure: it imports proto, workflows/core/flight, workflows/core/dag, workflows/names, workflows/eventlog,
 // workflows/phrase and workflows/structs, and nothing of Temporal.
-package status
+package view

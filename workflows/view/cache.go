@@ -1,4 +1,4 @@
-package status
+package view
 
 // SetCached shows that task i has the result of an earlier run.
 func (t *table) SetCached(i int, run string) {
