@@ -94,15 +94,10 @@ func expensive(tasks, oneIn int) *v1.Definition {
 	return def
 }
 
-func TestExpensiveConditionsAreEvaluated(t *testing.T) { expensiveConditions(t, 100) }
-
 func TestLongThousandExpensiveConditionsAreEvaluated(t *testing.T) {
 	testneeds.Long(t)
-	expensiveConditions(t, 1000)
-}
-
-func expensiveConditions(t *testing.T, tasks int) {
 	t.Parallel()
+	const tasks = 1000
 	c := workertest.Shared(t).Nodes(t, workertest.Script{"root": {{Stdout: strings.Repeat("x", 60<<10)}}})
 	c.Start("a")
 	h := c.Submit(c.InputOf(expensive(tasks, 25)))

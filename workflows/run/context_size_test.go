@@ -78,20 +78,3 @@ func TestLargeContextReachesTasksThroughStore(t *testing.T) {
 	}
 	workertest.Replay(t, "context", limits.Run{}, h.History(""))
 }
-
-// TestTaskThatMakesContextTooLargeFails checks that a task that would make the context too large fails and leaves the
-// context unchanged.
-func TestTaskThatMakesContextTooLargeFails(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{ContextUpdate: "more=" + strings.Repeat("z", 30<<10)}}})
-	c.Start("n")
-	in := c.Input(`{name: context, tasks: {
-		a: {type: shell, spec: {command: x}, continueOnError: true},
-		b: {type: shell, spec: {command: x}, dependsOn: [a], condition: "!has(workflow.context.more)"}}}`)
-	in.Definition.Context = workertest.StructOf(map[string]any{"first": strings.Repeat("x", 230<<10)})
-	run := c.Submit(in).Wait()
-	workertest.CheckRun(t, run, "completed", map[string]string{"a": "failed context", "b": "completed"})
-	if c.Calls()["a"] != 1 || !strings.Contains(run.Tasks["a"].GetError(), "bytes") {
-		t.Errorf("%d executions: %s", c.Calls()["a"], run.Tasks["a"].GetError())
-	}
-}

@@ -98,6 +98,10 @@ func texts(effects []Effect) string {
 			all = append(all, "wake")
 		case Settle:
 			all = append(all, verdictText(fmt.Sprint("settle ", e.Ask), "", e.Refusal))
+		case AskItems:
+			all = append(all, "ask items")
+		case AskCount:
+			all = append(all, "ask count")
 		case OpenChild:
 			text := fmt.Sprintf("open %d: %d to %d", e.Child, e.Opening.From, e.Opening.To)
 			if n := e.Opening.Partition.GetConcurrency(); n > 0 {
@@ -148,7 +152,7 @@ func texts(effects []Effect) string {
 func eventText(event dag.Event) string {
 	switch e := event.(type) {
 	case dag.Expanded:
-		return fmt.Sprintf("expanded %d", e.Count)
+		return strings.TrimSpace(fmt.Sprintf("expanded %d %s", e.Count, e.Err))
 	case dag.Ended:
 		return strings.TrimSpace(fmt.Sprintf("ended %s %s %s", e.State, e.Reason, e.Error))
 	case dag.Requeued:
