@@ -25,7 +25,7 @@ var viewSetters = []string{
 }
 
 // viewProjections are the methods and fields of the view for what goes to people: in answers, events, error messages and reports,
-// and in the state for the next execution, whose view continues from it.
+// and in the state from which the view of the next execution is restored.
 var viewProjections = []string{
 	"Answer", "Final", "Instances", "Save", "ShownCounts", "ShownState", "Text",
 }

@@ -72,7 +72,7 @@ type ExecuteRequest struct {
 	Index *int32 `protobuf:"varint,20,opt,name=index,proto3,oneof" json:"index,omitempty"`
 	// Number of instances of the task; 0 if it is not fanned out.
 	Count int32 `protobuf:"varint,21,opt,name=count,proto3" json:"count,omitempty"`
-	// Item of the `foreach` for the instance; absent if it is in the stored list, or if there is none.
+	// Item of the `foreach` for the instance; absent without a `foreach`, or if it is in the stored list.
 	Item *structpb.Value `protobuf:"bytes,22,opt,name=item,proto3" json:"item,omitempty"`
 	// Context of the run when the attempt was dispatched.
 	Context *Shared `protobuf:"bytes,23,opt,name=context,proto3" json:"context,omitempty"`
@@ -87,7 +87,7 @@ type ExecuteRequest struct {
 	// Checkpoint that an earlier attempt left in the file $SWITCHYARD_CHECKPOINT.
 	Checkpoint *Checkpoint `protobuf:"bytes,27,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
 	// Key of the ItemList of the `foreach`, in which the instance's number selects its item; empty if `item` is set, or
-	// if there is none.
+	// without a `foreach`.
 	Items string `protobuf:"bytes,29,opt,name=items,proto3" json:"items,omitempty"`
 	// Instances to run one after the other; empty for the single instance of the request itself. For a batch, the index,
 	// attempt, claim and unacknowledged of the request are those of the first instance.

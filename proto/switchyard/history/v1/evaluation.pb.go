@@ -130,9 +130,9 @@ type Condition struct {
 	// Maximum age of a cached result; 0 means any age.
 	Ttl *durationpb.Duration `protobuf:"bytes,8,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// Item of the `foreach` for the instance. Expressions read it in `input`, unless the input already has that key.
-	// Absent if the item is in the stored list, or if there is none.
+	// Absent without a `foreach`, or if the item is in the stored list.
 	Item *structpb.Value `protobuf:"bytes,9,opt,name=item,proto3" json:"item,omitempty"`
-	// Key of the ItemList of the `foreach`; empty if `item` is set, or if there is none.
+	// Key of the ItemList of the `foreach`; empty if `item` is set, or without a `foreach`.
 	Items         string `protobuf:"bytes,10,opt,name=items,proto3" json:"items,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -38,7 +38,7 @@ type Partition struct {
 	To int32 `protobuf:"varint,5,opt,name=to,proto3" json:"to,omitempty"`
 	// Number of instances of the task.
 	Count int32 `protobuf:"varint,6,opt,name=count,proto3" json:"count,omitempty"`
-	// Items of the `foreach`; absent if there is none.
+	// Items of the `foreach`; absent if the task has no `foreach`.
 	Items *Items `protobuf:"bytes,7,opt,name=items,proto3" json:"items,omitempty"`
 	// Maximum number of instances of the partition at once; 0 means no limit.
 	Concurrency int32 `protobuf:"varint,8,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
@@ -54,7 +54,7 @@ type Partition struct {
 	Paused bool `protobuf:"varint,13,opt,name=paused,proto3" json:"paused,omitempty"`
 	// Highest claim that earlier generations may have given to instances.
 	Claim int32 `protobuf:"varint,14,opt,name=claim,proto3" json:"claim,omitempty"`
-	// Workflow that ran the partition before; instances that completed there are kept. Empty if there is none, or if the partition
+	// Workflow that ran the partition before; instances that completed there are kept. Empty if none has, or if the partition
 	// starts over.
 	Previous string `protobuf:"bytes,15,opt,name=previous,proto3" json:"previous,omitempty"`
 	// What other partitions learned about the instances, for automatic batches; absent if nothing.
@@ -903,7 +903,7 @@ func (x *CollectItem) GetRecord() string {
 // CollectPartition is the list of outputs of a partition.
 type CollectPartition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Key of the list in the store, or empty if there is none.
+	// Key of the list in the store, or empty if no instance has an output.
 	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	// Number of instances.
 	Count int32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`

@@ -281,7 +281,7 @@ type TaskState struct {
 	Record string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
 	// Whether a failed attempt waits for the end of its back-off.
 	Backoff bool `protobuf:"varint,4,opt,name=backoff,proto3" json:"backoff,omitempty"`
-	// State, reason and error of the failure that is being retried; absent if there is none.
+	// State, reason and error of the failure that is being retried; absent if no failure is.
 	Failure *v1.Task `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`
 	// Whether a person put the task back, so that it may start although the run has halted.
 	Retried bool `protobuf:"varint,6,opt,name=retried,proto3" json:"retried,omitempty"`
@@ -315,7 +315,7 @@ type TaskState struct {
 	Partial bool `protobuf:"varint,24,opt,name=partial,proto3" json:"partial,omitempty"`
 	// Who suspended the task and why, in one line; empty if it is not suspended.
 	Paused string `protobuf:"bytes,18,opt,name=paused,proto3" json:"paused,omitempty"`
-	// First execution of the child run that the task started and that has not ended; empty if there is none.
+	// First execution of the child run that the task started and that has not ended; empty for any other task.
 	ChildFirst string `protobuf:"bytes,22,opt,name=child_first,json=childFirst,proto3" json:"child_first,omitempty"`
 	// Keys of the records that lost attempts of earlier generations may have left.
 	LeftRecords []string `protobuf:"bytes,23,rep,name=left_records,json=leftRecords,proto3" json:"left_records,omitempty"`
