@@ -65,6 +65,48 @@ func TestRunContinuesAsNewWhenQuiet(t *testing.T) {
 	}
 }
 
+// TestLongDeadNodeHarmsNoOtherAttempt checks that an attempt on a dead node that may be silent for long does not affect
+// other attempts and lets new ones start. The next round asks only its own node.
+func TestLongDeadNodeHarmsNoOtherAttempt(t *testing.T) {
+	testneeds.Long(t)
+	t.Parallel()
+	limits := detachLimits()
+	limits.LastHistoryEvents, limits.DetachedLease = limits.HardHistoryEvents+8*100, time.Minute
+	y := workertest.SharedWithin(t, limits)
+	c := y.Nodes(t, workertest.Script{"one": {{Block: true}}, "two": {{Block: true}}, "far": {{Block: true}}, "t05": {{Block: true}}})
+	c.Start("n")
+	l := c.StartBehindLink("far")
+	def := chainBeside(25, map[string]*v1.TaskDefinition{"one": workertest.ShellTask(), "two": workertest.ShellTask(), "far": workertest.ShellTask()})
+	for _, task := range def.GetTasks() {
+		task.Constraints = &v1.Constraints{TargetNode: c.Name("n")}
+	}
+	def.Tasks["far"].Constraints.TargetNode, def.Tasks["far"].HeartbeatTimeout = c.Name("far"), "10m"
+	h := c.Submit(c.InputOf(def))
+	for _, task := range []string{"one", "two", "far", "t05"} {
+		c.AwaitRunning(task)
+	}
+	l.Cut()
+	c.Fake.Release("t05")
+	h.AwaitTask("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
+	asked := countDetaches(h)
+	near, far := asked[names.NodeQueue(c.Name("n"), names.ControlLane)], asked[names.NodeQueue(c.Name("far"), names.ControlLane)]
+	if len(executionsOf(h)) != 1 || near < 1 || far <= near {
+		t.Errorf("%d executions, asked to detach: %v", len(executionsOf(h)), asked)
+	}
+	l.Mend()
+	for _, task := range []string{"one", "two", "far"} {
+		c.Fake.Release(task)
+	}
+	run := h.Wait()
+	for _, task := range []string{"one", "two", "far"} {
+		workertest.CheckRun(t, run, "completed", map[string]string{task: "completed"})
+		if n, attempt := c.Calls()[task], run.GetTasks()[task].GetAttempt(); n != 1 || attempt != 0 {
+			t.Errorf("%s ran %d times, attempt %d", task, n, attempt)
+		}
+	}
+	workertest.Replay(t, "detach-dead-node", limits, h.History(""))
+}
+
 // TestLongNothingIsAdmittedAtTheHardHistoryLimit checks that nothing is admitted at the hard limit, and that the run
 // asks an unreachable node again until its attempt can be detached.
 func TestLongNothingIsAdmittedAtTheHardHistoryLimit(t *testing.T) {
