@@ -39,7 +39,7 @@ var arrows = []struct {
 	{"workflows/structs", []string{"switchyard/", temporal}, nil},
 	{"workflows/sshkey", []string{"switchyard/", temporal}, nil},
 	{"workflows/core/dag", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/names"}},
-	{"workflows/core/flight", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/core/dag", "switchyard/workflows/admission", "switchyard/workflows/definition", "switchyard/workflows/limits", "switchyard/workflows/names", "switchyard/workflows/phrase", "switchyard/workflows/structs"}},
+	{"workflows/core/flight", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/core/dag", "switchyard/workflows/admission", "switchyard/workflows/definition", "switchyard/workflows/eventlog", "switchyard/workflows/limits", "switchyard/workflows/names", "switchyard/workflows/phrase", "switchyard/workflows/structs"}},
 	{"workflows/core/fanout", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/core/dag", "switchyard/workflows/core/flight", "switchyard/workflows/definition", "switchyard/workflows/limits", "switchyard/workflows/names", "switchyard/workflows/phrase", "switchyard/workflows/structs"}},
 	{"workflows/core/child", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/core/flight"}},
 	{"workflows/core/command", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/core/dag", "switchyard/workflows/core/fanout", "switchyard/workflows/core/flight", "switchyard/workflows/names", "switchyard/workflows/phrase"}},

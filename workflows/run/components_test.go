@@ -50,7 +50,7 @@ func newExecution(t *testing.T, def *v1.Definition) *run {
 	x.settling = map[int64]flight.Effect{}
 	x.log = eventlog.New(x.core.Name, x.eventID)
 	x.status = view.New(x.self, x.in, graph, x.flight, x.records, x.log, startTime)
-	x.commands.Facts = command.Facts{Core: x.core, Records: x.records, Flight: x.flight, FanOuts: x.fanOuts, ShownState: x.status.ShownState}
+	x.commands.Facts = command.Facts{Core: x.core, Records: x.records, Flight: x.flight, FanOuts: x.fanOuts}
 	return x
 }
 

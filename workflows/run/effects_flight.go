@@ -79,6 +79,11 @@ func (r *run) fly(effects []flight.Effect) {
 // showFlight shows people what has happened to the units in flight.
 func (r *run) showFlight(effect flight.Effect) {
 	switch e := effect.(type) {
+	case flight.Show:
+		if rec := r.core.Task(e.Task); e.Event != "" {
+			r.log.Add(r.now(), e.Event, e.Task, rec.Node, rec.Attempt, rec.Claim, e.Text, e.Facts...)
+		}
+		r.status.RecordChanged(e.Task)
 	case flight.UseNode:
 		r.wanted.AddNode(e.Node)
 	case flight.ShowPlace:
@@ -90,34 +95,14 @@ func (r *run) showFlight(effect flight.Effect) {
 	case flight.ShowApproval:
 		r.status.SetPlace(e.Task, e.Text, -1)
 		r.status.Touch(e.Task)
-	case flight.LogAsked:
-		r.log.Add(r.now(), v1.EventPaused, e.Task, "", 0, e.Claim, phrase.Because(v1.ReasonApproval, e.Message),
-			eventlog.KeyReason.Of(v1.ReasonApproval), eventlog.KeyMessage.Of(e.Message))
-	case flight.LogUncached:
-		rec := r.core.Task(e.Task)
-		r.log.Add(r.now(), v1.EventQueued, e.Task, "", rec.Attempt, rec.Claim, r.records.Of(e.Task).Uncached, eventlog.KeyError.Of(e.Error))
-	case flight.ShowCached:
-		r.status.SetCached(e.Task, e.Run)
 	case flight.LogCommand:
 		r.logCommand(e.Task, e.Event, e.Command)
-	case flight.ShowRun:
-		r.status.SetChildRun(e.Task, e.ID)
 	case flight.ShowWait:
 		r.status.SetWaitReason(e.Task, e.Text)
 	case flight.ShowSlot:
 		r.showSlot(e.Holders)
-	case flight.ShowRecord:
-		r.status.RecordChanged(e.Task)
 	case flight.ShowStarted:
 		r.status.SetStartedAt(e.Task, e.At)
-	case flight.ShowSilent:
-		r.status.SetSilent(e.Task, e.Notice, e.Started, r.now())
-	case flight.ShowAway:
-		r.status.SetAway(e.Task, e.Text, r.now())
-	case flight.ShowBack:
-		r.status.SetBack(e.Task, r.now())
-	case flight.ShowAttended:
-		r.status.EndSilence(e.Task)
 	case flight.ShowEnd:
 		r.status.EndAttempt(e.End.Ended.Task, e.End, r.now())
 		e.End.Response.AgentEvents = nil // the run has them as events; they are not part of a stored result

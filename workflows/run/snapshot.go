@@ -111,9 +111,7 @@ func (r *run) newParts(context *structpb.Struct, created time.Time) {
 	r.fanOuts = fanout.New(c, r.core, r.records, context)
 	r.log = eventlog.New(r.core.Name, r.eventID)
 	r.status = view.New(r.self, r.in, r.graph, r.flight, r.records, r.log, created)
-	r.commands.Facts = command.Facts{
-		Core: r.core, Records: r.records, Flight: r.flight, FanOuts: r.fanOuts, ShownState: r.status.ShownState,
-	}
+	r.commands.Facts = command.Facts{Core: r.core, Records: r.records, Flight: r.flight, FanOuts: r.fanOuts}
 	r.data = dataflow.New(c, r.graph, r.commands)
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
@@ -38,23 +39,21 @@ func (s *Status) runHeader(since int64) *v1.Run {
 func (s *Status) taskMessage(i int) *v1.Task {
 	e, def, own := &s.entries[i], s.definition(i), s.records.Of(i)
 	t := &v1.Task{
-		State: s.ShownState(i), Reason: e.reason, Type: def.GetType(), Node: e.node, Attempt: e.attempt,
+		State: s.state(i), Reason: e.reason, Type: def.GetType(), Node: e.node, Attempt: e.attempt,
 		Error: s.Text(i), Result: own.Result(), DependsOn: def.GetDependsOn(), AssignedAt: e.assignedAt,
 		StartedAt: e.startedAt, CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter,
 		Attempts: e.attempts, Suspicions: own.Suspicions, Held: own.Held, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
+		CachedFrom: own.CachedFrom, ChildRun: own.ChildRun,
 	}
 	switch {
 	case s.away(i) != "":
-		t.Reason, t.Notice = v1.ReasonNodeLost, s.away(i)
+		t.Reason, t.Notice, t.CompletedAt = v1.ReasonNodeLost, s.away(i), timestamppb.New(own.AwayAt)
 	case t.State == v1.TaskPaused:
 		t.Reason = s.pausedReason(i)
 	}
-	if m := e.extras; m != nil {
-		t.CachedFrom, t.ChildRun = m.cachedFrom, m.childRun
-		if f := m.fanOut; f != nil {
-			count := int32(f.total)
-			t.Count, t.Counts = &count, maps.Clone(f.counts)
-		}
+	if f := s.fanOut(i); f != nil {
+		count := int32(f.total)
+		t.Count, t.Counts = &count, maps.Clone(f.counts)
 	}
 	return t
 }
@@ -63,19 +62,17 @@ func (s *Status) taskMessage(i int) *v1.Task {
 func (s *Status) instanceMessage(i int) *v1.Instance {
 	e, own := &s.entries[i], s.records.Of(i)
 	m := &v1.Instance{
-		Index: e.number, State: s.ShownState(i), Reason: e.reason, Node: e.node, Attempt: e.attempt,
+		Index: e.number, State: s.state(i), Reason: e.reason, Node: e.node, Attempt: e.attempt,
 		Error: s.Text(i), Result: own.Result(), AssignedAt: e.assignedAt, StartedAt: e.startedAt,
 		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: own.Suspicions,
 		Held: own.Held, CreatedAt: s.fanOut(int(e.group)).createdAt, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
+		CachedFrom: own.CachedFrom, ChildRun: own.ChildRun,
 	}
 	switch {
 	case s.away(i) != "":
-		m.Reason, m.Notice = v1.ReasonNodeLost, s.away(i)
+		m.Reason, m.Notice, m.CompletedAt = v1.ReasonNodeLost, s.away(i), timestamppb.New(own.AwayAt)
 	case m.State == v1.TaskPaused:
 		m.Reason = s.pausedReason(i)
-	}
-	if more := e.extras; more != nil {
-		m.CachedFrom, m.ChildRun = more.cachedFrom, more.childRun
 	}
 	if len(e.attempts) == 1 && v1.IsTaskTerminal(e.state) {
 		m.Attempts = nil // the instance itself holds the same data

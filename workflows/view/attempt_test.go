@@ -70,11 +70,13 @@ func TestTaskOfASilentNodeRuns(t *testing.T) {
 	if task := b.taskMessage(0); task.GetState() != v1.TaskAssigned || task.GetNotice() != "" {
 		t.Fatalf("before: %v", task)
 	}
-	b.SetSilent(0, "node n has been silent", timestamppb.New(now), now)
+	b.records.At(0).Silent = "node n has been silent"
+	b.SetStartedAt(0, timestamppb.New(now))
 	if task := b.taskMessage(0); task.GetState() != v1.TaskRunning || task.GetNotice() != "node n has been silent" || task.GetStartedAt() == nil {
 		t.Errorf("while its node is silent: %v", task)
 	}
-	b.EndSilence(0)
+	b.records.At(0).Silent = ""
+	b.SetStartedAt(0, nil)
 	if task := b.taskMessage(0); task.GetState() != v1.TaskAssigned || task.GetNotice() != "" || task.GetStartedAt() != nil {
 		t.Errorf("afterwards: %v", task)
 	}
@@ -87,7 +89,7 @@ func TestTaskOfAnAbsentNodeIsLostUntilTheNodeIsBack(t *testing.T) {
 	now := time.Unix(100, 0)
 	b.Update(0, dag.Record{State: v1.TaskRunning, Node: "n", Claim: 1}, now)
 	b.records.At(0).Suspended = "by me"
-	b.SetAway(0, "nothing has come", now)
+	b.records.At(0).Away, b.records.At(0).AwayAt = "nothing has come", now
 	away := b.taskMessage(0)
 	if away.GetState() != v1.TaskLost || away.GetReason() != v1.ReasonNodeLost || away.GetNotice() != "nothing has come" || away.GetError() != "nothing has come" ||
 		!away.GetCompletedAt().AsTime().Equal(now) || !v1.IsTaskAway(away.GetState(), away.GetNotice()) {
@@ -100,13 +102,8 @@ func TestTaskOfAnAbsentNodeIsLostUntilTheNodeIsBack(t *testing.T) {
 	if again := next.taskMessage(0); again.GetState() != v1.TaskLost || again.GetCompletedAt() == nil || again.GetNotice() == "" {
 		t.Errorf("in the next execution the task is %v", again)
 	}
-	next.SetBack(0, now)
-	next.SetBack(0, now)
+	next.records.At(0).Away = ""
 	if back := next.taskMessage(0); back.GetState() != v1.TaskPaused || back.GetCompletedAt() != nil || back.GetNotice() != "" {
 		t.Errorf("back, the task is %v", back)
-	}
-	b.EndSilence(0)
-	if ended := b.taskMessage(0); ended.GetState() != v1.TaskPaused || ended.GetCompletedAt() != nil {
-		t.Errorf("the task is %v", ended)
 	}
 }

@@ -90,7 +90,7 @@ func TestEventDataWithoutAnAttempt(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(9, 0)
 	b := newTestStatus(t, 4)
-	b.extrasOf(0).cachedFrom = "ci-1"
+	b.records.At(0).CachedFrom = "ci-1"
 	b.Update(0, dag.Record{State: v1.TaskCompleted}, now)
 	b.Update(1, dag.Record{State: v1.TaskSkipped, Reason: v1.ReasonUpstream, Error: "t0 has failed"}, now)
 	b.SetSteeredBy(1, "ann")

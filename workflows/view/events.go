@@ -46,9 +46,8 @@ func (s *shown) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time)
 			add(v1.EventExpanded, fmt.Sprintf("into %d instances", f.total), eventlog.KeyInstances.Of(int32(f.total)))
 		}
 	case rec.State == v1.TaskCompleted: // its instances have completed, or a result was reused
-		detail, run := "", ""
-		if e.extras != nil && e.extras.cachedFrom != "" {
-			run = e.extras.cachedFrom
+		detail, run := "", s.records.Of(i).CachedFrom
+		if run != "" {
 			detail = "cached from " + run
 		}
 		add(v1.EventCompleted, detail, eventlog.KeyCachedFrom.Of(run))

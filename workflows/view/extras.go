@@ -10,12 +10,8 @@ import (
 
 // extras holds the fields that only few tasks have.
 type extras struct {
-	silent     string // why its node counts as silent, or ""
-	away       string // why it is lost until its node is back, or ""
-	cachedFrom string // run whose result was reused
-	childRun   string
-	fanOut     *fanOut // nil if it has no instances yet
-	steeredBy  string  // who requeued, cancelled or killed it, until that event is logged
+	fanOut    *fanOut // nil if it has no instances yet
+	steeredBy string  // who requeued, cancelled or killed it, until that event is logged
 	// agentEvents are the events of the ended dispatch, until they are logged.
 	agentEvents []*historyv1.AgentEvent
 }
@@ -35,12 +31,6 @@ func (t *table) extrasOf(i int) *extras {
 		e.extras = &extras{}
 	}
 	return e.extras
-}
-
-// SetChildRun shows the run that task i has started.
-func (t *table) SetChildRun(i int, id string) {
-	t.extrasOf(i).childRun = id
-	t.Touch(i)
 }
 
 // SetSteeredBy records who requeues, cancels or kills task i, for the event of that.

@@ -14,21 +14,25 @@ type shown struct {
 	*table
 }
 
-// ShownState returns the state of task i as people see it. A task that waits for approval, or that a person has suspended, is
-// paused. A task whose node is silent counts as running. A task that is away with its node is lost.
-func (s *shown) ShownState(i int) string {
-	e := &s.entries[i]
-	switch {
-	case e.state == v1.TaskAssigned && s.definition(i).GetType() == v1.TypeApproval:
-		return v1.TaskPaused
-	case s.away(i) != "":
-		return v1.TaskLost
-	case s.records.Of(i).Suspended != "" && v1.IsTaskDispatched(e.state):
-		return v1.TaskPaused
-	case s.notice(i) != "":
-		return v1.TaskRunning
+// state returns the state of task i as people see it.
+func (s *shown) state(i int) string {
+	return s.records.Of(i).Shown(s.entries[i].state, s.definition(i).GetType())
+}
+
+// away returns why task i is lost until its node is back, or "" if it is not lost.
+func (s *shown) away(i int) string {
+	if v1.IsTaskDispatched(s.entries[i].state) {
+		return s.records.Of(i).Away
 	}
-	return e.state
+	return ""
+}
+
+// notice returns what delays the attempt of task i, or "" if nothing is known to.
+func (s *shown) notice(i int) string {
+	if s.entries[i].state == v1.TaskAssigned {
+		return s.records.Of(i).Silent
+	}
+	return ""
 }
 
 // pausedReason returns the reason of a task that is shown as paused.
@@ -42,7 +46,7 @@ func (s *shown) pausedReason(i int) string {
 // recount updates the counts of a task when the shown state of instance i may have changed.
 func (s *shown) recount(i int) {
 	e := &s.entries[i]
-	if is := s.ShownState(i); e.group >= 0 && is != e.counted {
+	if is := s.state(i); e.group >= 0 && is != e.counted {
 		counts := s.fanOut(int(e.group)).counts
 		if counts[e.counted]--; counts[e.counted] == 0 {
 			delete(counts, e.counted)
@@ -71,7 +75,7 @@ func (s *shown) Text(i int) string {
 	switch {
 	case s.away(i) != "":
 		return s.away(i)
-	case s.ShownState(i) == v1.TaskPaused:
+	case s.state(i) == v1.TaskPaused:
 		return cmp.Or(s.records.Of(i).Suspended, e.why)
 	case v1.IsTaskWaiting(e.state) && s.records.Of(i).Held:
 		return cmp.Or(s.records.Of(i).HeldBy, "by a person")

@@ -20,17 +20,17 @@ func (s *Status) Save(c *historyv1.RunState) {
 
 func (s *Status) save(i int, t *historyv1.TaskState) {
 	e, task := &s.entries[i], t.Task
-	task.AssignedAt, task.StartedAt, task.CompletedAt = e.assignedAt, e.startedAt, e.completedAt
+	task.AssignedAt, task.StartedAt = e.assignedAt, e.startedAt
+	if e.completedAt != nil {
+		task.CompletedAt = e.completedAt
+	}
 	task.ScheduledAfter, task.Attempts = e.scheduledAfter, e.attempts
 	if e.state == v1.TaskAssigned && t.GetPaused() == "" {
 		task.Error = s.Text(i) // for an approval this is its message
 	}
-	if m := e.extras; m != nil {
-		task.CachedFrom, task.ChildRun, t.Away = m.cachedFrom, m.childRun, m.away
-		if f := m.fanOut; f != nil {
-			count := int32(f.total)
-			task.Count, task.Counts, t.ExpandedAt = &count, maps.Clone(f.counts), f.createdAt
-		}
+	if f := s.fanOut(i); f != nil {
+		count := int32(f.total)
+		task.Count, task.Counts, t.ExpandedAt = &count, maps.Clone(f.counts), f.createdAt
 	}
 }
 
@@ -49,17 +49,13 @@ func (s *Status) Restore(i int, t *historyv1.TaskState) {
 	e.state, e.reason, e.text, e.node = task.GetState(), task.GetReason(), task.GetError(), task.GetNode()
 	e.attempt, e.claim = task.GetAttempt(), t.GetClaim()
 	e.assignedAt, e.startedAt = task.GetAssignedAt(), task.GetStartedAt()
-	e.completedAt, e.scheduledAfter = task.GetCompletedAt(), task.GetScheduledAfter()
+	e.scheduledAfter = task.GetScheduledAfter()
+	if t.GetAway() == "" { // otherwise it is the time since when the task is away
+		e.completedAt = task.GetCompletedAt()
+	}
 	e.attempts = slices.Clip(task.GetAttempts())
 	if e.state == v1.TaskAssigned {
 		e.why, e.text = e.text, ""
-	}
-	if t.GetAway() != "" {
-		s.extrasOf(i).away = t.GetAway()
-	}
-	if task.GetCachedFrom() != "" || task.GetChildRun() != "" {
-		m := s.extrasOf(i)
-		m.cachedFrom, m.childRun = task.GetCachedFrom(), task.GetChildRun()
 	}
 	if e.group < 0 && task.Count != nil && task.GetCount() == 0 {
 		s.extrasOf(i).fanOut = &fanOut{counts: map[string]int32{}}

@@ -40,7 +40,7 @@ func (s *shown) forget(i int) {
 	e := &s.entries[i]
 	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
 	if m := e.extras; m != nil {
-		m.cachedFrom, m.childRun, m.steeredBy = "", "", ""
+		m.steeredBy = ""
 	}
 }
 

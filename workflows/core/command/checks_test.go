@@ -37,7 +37,7 @@ func newState(t *testing.T) *State {
 	s := New(nil)
 	s.Facts = Facts{
 		Core: core, Records: records, Flight: flight.New(flight.Config{Input: in, Limits: limits.Run{}.WithDefaults()}, core, records),
-		FanOuts: fanout.New(flight.Config{Input: in}, core, records, nil), ShownState: func(i int) string { return core.Task(i).State },
+		FanOuts: fanout.New(flight.Config{Input: in}, core, records, nil),
 	}
 	d := core.Start()
 	each, _ := core.Index("each")

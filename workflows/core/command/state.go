@@ -17,8 +17,6 @@ type Facts struct {
 	Records *flight.Records
 	Flight  *flight.State
 	FanOuts *fanout.State
-	// ShownState returns the state of a task as people see it.
-	ShownState func(i int) string
 }
 
 // State holds what people have asked of a run. The caller sets the facts when the run begins. A State is not safe for
@@ -31,6 +29,11 @@ type State struct {
 	CancelledBy string          // who has cancelled the run, or "" if unknown
 
 	carriedOut []string // IDs of the newest updates that the run has carried out
+}
+
+// shown returns the state of a task as people see it.
+func (s *State) shown(i int) string {
+	return s.Records.Of(i).Shown(s.Core.Task(i).State, s.Core.Definition(i).GetType())
 }
 
 // New returns the state of a run, of which earlier executions have carried out the updates with the given IDs.

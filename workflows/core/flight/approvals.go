@@ -12,6 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/eventlog"
 	"switchyard/workflows/phrase"
 )
 
@@ -57,7 +58,10 @@ func (s *State) askPerson(u *Unit, spec *structpb.Struct, now time.Time) {
 	}
 	u.approval = a
 	s.approvals++
-	s.do(ShowApproval{i, a.text()}, LogAsked{i, u.Claim, a.message})
+	s.do(ShowApproval{i, a.text()}, Show{
+		Task: i, Event: v1.EventPaused, Text: phrase.Because(v1.ReasonApproval, a.message),
+		Facts: []eventlog.Fact{eventlog.KeyReason.Of(v1.ReasonApproval), eventlog.KeyMessage.Of(a.message)},
+	})
 	s.raise(dag.Placed{Task: i, Claim: u.Claim})
 	s.limitApproval(u, now)
 }

@@ -138,7 +138,9 @@ func (s *State) lookFor(u *Unit, answer Answer, now time.Time) {
 	if answer.Kind == Silent {
 		beat := answer.Beat
 		running := u.Members[min(int(beat.GetEnded()), len(u.Members)-1)]
-		s.do(ShowSilent{running, s.silence(u, beat, now), beat.GetStartedAt()})
+		notice := s.silence(u, beat, now)
+		s.records.At(running).Silent = notice
+		s.do(ShowStarted{running, beat.GetStartedAt()}, Show{Task: running, Event: v1.EventSilent, Text: notice})
 	}
 	isRetried := v1.IsRemote(s.core.Definition(u.Members[0]).GetType()) || !slices.ContainsFunc(u.Members, func(i int) bool {
 		return !s.core.RetriesLeft(i) || s.core.Definition(i).GetRetry().GetWhen() != ""
@@ -185,7 +187,7 @@ func (s *State) ended(u *Unit, answer Answer) {
 	s.attended--
 	for _, m := range u.Members {
 		s.suspend(m, "")
-		s.do(ShowAttended{m})
+		s.heardOf(m, "")
 	}
 	s.release(u, outcome)
 	s.leave(u)

@@ -42,8 +42,28 @@ func (s *State) lose(u *Unit, answer Answer, now time.Time) {
 		s.started(u, beat.GetStartedAt())
 	}
 	s.raise(dag.Running{Task: i, Claim: s.claimOf(i)})
-	s.do(ShowAway{i, s.silence(u, beat, now)})
+	why, r := s.silence(u, beat, now), s.records.At(i)
+	r.Away, r.AwayAt = why, now
+	s.do(Show{Task: i, Event: v1.EventLost, Text: why})
 	s.find(u)
+}
+
+// heardOf shows that the fate of a task is known, whose node may have been silent or away. An event is logged if it was away.
+func (s *State) heardOf(i int, event string) {
+	was := s.records.Of(i)
+	switch {
+	case was.Away != "":
+	case was.Silent == "":
+		return
+	case s.core.Task(i).State == v1.TaskAssigned:
+		s.do(ShowStarted{i, nil})
+	}
+	r := s.records.At(i)
+	r.Silent, r.Away, r.AwayAt = "", "", time.Time{}
+	if was.Away == "" {
+		event = ""
+	}
+	s.do(Show{Task: i, Event: event})
 }
 
 // findPause is the wait before the next request to a node for an attempt after Temporal failed to deliver one.
@@ -63,7 +83,7 @@ func (s *State) Found(u *Unit, isThere bool) []Effect {
 	}
 	u.Phase, u.isSought = Detached, false
 	if isThere {
-		s.do(ShowBack{u.Members[0]})
+		s.heardOf(u.Members[0], v1.EventFound)
 	}
 	s.do(Wake{}) // to reattach it
 	return s.take()

@@ -4,6 +4,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/eventlog"
 )
 
 // Want queues a startable task for admission, unless a result for it is cached. Only the first attempt of a task is looked up.
@@ -19,8 +20,9 @@ func (s *State) Want(i int) []Effect {
 // task runs. If the key cannot be evaluated, the task also runs, its events and log state the error, and its result is not cached.
 func (s *State) LookedUp(i int, a *historyv1.ConditionAnswer) []Effect {
 	if a.GetError() != "" {
-		s.records.At(i).Uncached = "runs without the cache: " + a.GetError()
-		s.do(LogUncached{i, a.GetError()})
+		why := "runs without the cache: " + a.GetError()
+		s.records.At(i).Uncached = why
+		s.do(Show{Task: i, Event: v1.EventQueued, Text: why, Facts: []eventlog.Fact{eventlog.KeyError.Of(a.GetError())}})
 	}
 	cached := a.GetCached()
 	if s.Input.GetGeneration() > 0 && cached.GetRunId() == s.RunID {
@@ -42,8 +44,10 @@ func (s *State) CachedSettled(e SettleCached, refusal string) []Effect {
 	case refusal != "":
 		s.wantForCache(e.Task, e.Key)
 	default:
-		s.records.At(e.Task).SetResult(e.Cached.GetResponse())
-		s.do(ShowCached{e.Task, e.Cached.GetRunId()})
+		r := s.records.At(e.Task)
+		r.SetResult(e.Cached.GetResponse())
+		r.CachedFrom = e.Cached.GetRunId()
+		s.do(Show{Task: e.Task})
 		s.raise(dag.Reused{Task: e.Task, Claim: e.Claim, ExitCode: e.Cached.GetResponse().GetResult().GetExitCode()})
 	}
 	return s.take()

@@ -6,6 +6,6 @@
 // How an attempt ends follows from an [Answer], which is what is known when its activity has ended, and from the facts of the
 // [Attempt], which returns the [End] of each member. [Records] hold what a run remembers about tasks to decide about them.
 //
-// The package is pure: it imports proto, workflows/core/dag, workflows/admission, workflows/definition, workflows/limits,
+// The package is pure: it imports proto, workflows/core/dag, workflows/admission, workflows/definition, workflows/eventlog, workflows/limits,
 // workflows/names, workflows/phrase and workflows/structs, and nothing of Temporal.
 package flight

@@ -8,6 +8,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/eventlog"
 )
 
 // An Effect is what the caller carries out, in the order in which a method of [State] has returned it. Where an effect has an
@@ -112,6 +113,12 @@ type (
 
 // These effects are for what people see.
 type (
+	// Show shows a task whose record has changed, and logs an event of it unless Event is "".
+	Show struct {
+		Task        int
+		Event, Text string
+		Facts       []eventlog.Fact
+	}
 	// UseNode shows that the run uses a node.
 	UseNode struct{ Node string }
 	// ShowPlace shows the placement of a task. Lead is the number of the first instance of its batch, or -1.
@@ -119,35 +126,16 @@ type (
 		Task, Lead int
 		Assignment *historyv1.Assignment // nil if it was made by an earlier execution
 	}
-	// ShowApproval shows what a task asks people for, and how many have approved. LogAsked logs that it waits for them.
+	// ShowApproval shows what a task asks people for, and how many have approved.
 	ShowApproval struct {
 		Task int
 		Text string
-	}
-	LogAsked struct {
-		Task    int
-		Claim   int32
-		Message string
 	}
 	// LogCommand logs the command of a person, or of the time limit, for a task.
 	LogCommand struct {
 		Task    int
 		Event   string
 		Command *historyv1.TaskCommand
-	}
-	// LogUncached logs why the result of a task will not be cached, and ShowCached the run whose result it reuses.
-	LogUncached struct {
-		Task  int
-		Error string
-	}
-	ShowCached struct {
-		Task int
-		Run  string
-	}
-	// ShowRun shows the ID of the run of a task.
-	ShowRun struct {
-		Task int
-		ID   string
 	}
 	// ShowWait shows why a task waits; nothing if the text is empty.
 	ShowWait struct {
@@ -156,27 +144,11 @@ type (
 	}
 	// ShowSlot shows which runs hold the run slots, or that this run has its slot if there are none.
 	ShowSlot struct{ Holders []string }
-	// ShowRecord shows a task whose record has changed.
-	ShowRecord struct{ Task int }
-	// ShowStarted shows when the attempt of a task started.
+	// ShowStarted shows when the attempt of a task started; nil if that is unknown again.
 	ShowStarted struct {
 		Task int
 		At   *timestamppb.Timestamp
 	}
-	// ShowSilent shows that nothing has come from the node of a task. Started is nil if unknown.
-	ShowSilent struct {
-		Task    int
-		Notice  string
-		Started *timestamppb.Timestamp
-	}
-	// ShowAway shows that the node of a task is away, and ShowBack that it is back.
-	ShowAway struct {
-		Task int
-		Text string
-	}
-	ShowBack struct{ Task int }
-	// ShowAttended clears what ShowSilent and ShowAway have shown.
-	ShowAttended struct{ Task int }
 	// ShowEnd shows how a dispatch has ended.
 	ShowEnd struct{ End End }
 )
@@ -185,8 +157,6 @@ func (Raise) isEffect()        {}
 func (Wake) isEffect()         {}
 func (LookUp) isEffect()       {}
 func (SettleCached) isEffect() {}
-func (LogUncached) isEffect()  {}
-func (ShowCached) isEffect()   {}
 func (NameLock) isEffect()     {}
 func (Render) isEffect()       {}
 func (ReattachRun) isEffect()  {}
@@ -196,9 +166,7 @@ func (ExpireRun) isEffect()    {}
 func (StartTimer) isEffect()   {}
 func (StopTimer) isEffect()    {}
 func (ShowApproval) isEffect() {}
-func (LogAsked) isEffect()     {}
 func (LogCommand) isEffect()   {}
-func (ShowRun) isEffect()      {}
 func (StartRun) isEffect()     {}
 func (Settle) isEffect()       {}
 func (AskRetry) isEffect()     {}
@@ -210,16 +178,12 @@ func (Find) isEffect()         {}
 func (Detach) isEffect()       {}
 func (LoadProgress) isEffect() {}
 func (AwaitRecord) isEffect()  {}
+func (Show) isEffect()         {}
 func (UseNode) isEffect()      {}
 func (ShowPlace) isEffect()    {}
 func (ShowWait) isEffect()     {}
 func (ShowSlot) isEffect()     {}
-func (ShowRecord) isEffect()   {}
 func (ShowStarted) isEffect()  {}
-func (ShowSilent) isEffect()   {}
-func (ShowAway) isEffect()     {}
-func (ShowBack) isEffect()     {}
-func (ShowAttended) isEffect() {}
 func (ShowEnd) isEffect()      {}
 
 // Timer is what a wait was for.

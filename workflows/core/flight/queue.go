@@ -223,7 +223,7 @@ func (s *State) hold(i int, by string) {
 	s.queue.Hold(i)
 	r := s.records.At(i)
 	r.Held, r.HeldBy = true, by
-	s.do(ShowRecord{i})
+	s.do(Show{Task: i})
 }
 
 // Unhold lets a held task start.
@@ -231,7 +231,7 @@ func (s *State) Unhold(i int) []Effect {
 	s.queue.Release(i)
 	r := s.records.At(i)
 	r.Held, r.HeldBy = false, ""
-	return []Effect{ShowRecord{i}}
+	return []Effect{Show{Task: i}}
 }
 
 // WaitReason returns why a task that has not requested a node is waiting, or "".

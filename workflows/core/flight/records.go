@@ -31,10 +31,15 @@ type Record struct {
 	Held      bool             // by a person
 	HeldBy    string           // who holds it, and why, or "" if unknown
 	Suspended string           // who suspended it, and why, or ""
+	Silent    string           // what delays its attempt while nothing comes from its node, or ""
+	Away      string           // why it is lost until its node is back, or ""
+	AwayAt    time.Time        // since when; zero if it is not away
 	Lock      string           // name of its lock, if an expression gave it
 	CacheKey  string           // key under which its result will be cached
 	Uncached  string           // why its result will not be cached although its definition has a cache
 	Items     *historyv1.Items // evaluated list of a foreach; nil if the definition holds the list
+	// CachedFrom is the run whose result it has reused, and ChildRun the newest run that it has started, or "".
+	CachedFrom, ChildRun string
 	// Reopenings is how often it has begun anew after its end, in this execution.
 	Reopenings int32
 	// FanOut is what other tasks see of its instances, or nil until it has ended and the first of them asks.
@@ -81,6 +86,22 @@ func (rs *Records) ItemsOf(i int, def *v1.TaskDefinition) *historyv1.Items {
 		return items
 	}
 	return &historyv1.Items{List: list}
+}
+
+// Shown returns the state in which people see a task of a type that is in a state of the core. A task that waits for approval, or
+// that a person has suspended, is paused. A task whose node is silent counts as running. A task that is away with its node is lost.
+func (r Record) Shown(state, taskType string) string {
+	switch isDispatched := v1.IsTaskDispatched(state); {
+	case state == v1.TaskAssigned && taskType == v1.TypeApproval:
+		return v1.TaskPaused
+	case isDispatched && r.Away != "":
+		return v1.TaskLost
+	case isDispatched && r.Suspended != "":
+		return v1.TaskPaused
+	case state == v1.TaskAssigned && r.Silent != "":
+		return v1.TaskRunning
+	}
+	return state
 }
 
 // Queue records when a task began to wait for a node. A claim that is placed again keeps its time.
@@ -150,7 +171,7 @@ func (rs *Records) Changed(i int, rec dag.Record, isRemote, isGroup bool) {
 		r.Requeues++
 	}
 	r.ReadyAt, r.QueuedAt, r.Refusals, r.LostLeases, r.Continues = time.Time{}, time.Time{}, 0, 0, false
-	r.Lock, r.CacheKey, r.Uncached, r.FanOut = "", "", "", nil
+	r.Lock, r.CacheKey, r.Uncached, r.FanOut, r.CachedFrom, r.ChildRun = "", "", "", nil, "", ""
 }
 
 // save writes the record of task i to the state from which the next execution restores it.
@@ -168,6 +189,10 @@ func (rs *Records) save(i int, t *historyv1.TaskState) {
 	t.Record, t.Unacknowledged, t.AvoidNode, t.Refusals, t.LostLeases = r.ResultKey, r.Unacknowledged, r.Avoid, r.Refusals, r.LostLeases
 	t.Requeues, t.Continues, t.LeftRecords, t.Checkpoint = r.Requeues, r.Continues, r.Left, r.Checkpoint
 	t.Paused, t.Lock, t.Items = r.Suspended, r.Lock, r.Items
+	t.Task.CachedFrom, t.Task.ChildRun = r.CachedFrom, r.ChildRun
+	if t.Away = r.Away; r.Away != "" {
+		t.Task.CompletedAt = timestamppb.New(r.AwayAt)
+	}
 	if !r.ReadyAt.IsZero() {
 		t.ReadyAt = timestamppb.New(r.ReadyAt)
 	}
@@ -183,7 +208,10 @@ func (rs *Records) Restore(i int, t *historyv1.TaskState, hasInstances bool) {
 		Avoid: t.GetAvoidNode(), Refusals: t.GetRefusals(), LostLeases: t.GetLostLeases(), Suspicions: task.GetSuspicions(),
 		Requeues: t.GetRequeues(), Continues: t.GetContinues(), Unacknowledged: t.GetUnacknowledged(), Left: t.GetLeftRecords(),
 		Checkpoint: t.GetCheckpoint(), ResultKey: t.GetRecord(), result: task.GetResult(), Suspended: t.GetPaused(), Lock: t.GetLock(),
-		hasEnded: v1.IsTaskTerminal(task.GetState()),
+		CachedFrom: task.GetCachedFrom(), ChildRun: task.GetChildRun(), Away: t.GetAway(), hasEnded: v1.IsTaskTerminal(task.GetState()),
+	}
+	if r.Away != "" {
+		r.AwayAt = task.GetCompletedAt().AsTime()
 	}
 	if hasInstances {
 		r.Items = t.GetItems()

@@ -46,7 +46,8 @@ func (s *State) startRun(u *Unit, rendered *structpb.Struct) {
 // RunStarted records the start of the run of a unit, which is not open yet.
 func (s *State) RunStarted(u *Unit, id string, now time.Time) []Effect {
 	u.Run.ID, u.Run.startedAt = id, timestamppb.New(now)
-	return []Effect{ShowRun{u.Lead, id}}
+	s.records.At(u.Lead).ChildRun = id
+	return []Effect{Show{Task: u.Lead}}
 }
 
 // RunOpened records that the run of a unit is open.

@@ -194,7 +194,12 @@ func (p *play) say(effect Effect) {
 		word += fmt.Sprint(name(e.Unit.Lead), " ", e.Retried)
 	case ShowWait:
 		word += name(e.Task) + ": " + e.Text
-	case ShowPlace, UseNode, ShowRecord, ShowAttended:
+	case Show:
+		if word = e.Event; word == "" {
+			return
+		}
+		word += name(e.Task)
+	case ShowPlace, UseNode:
 		return
 	}
 	p.said = append(p.said, word)
@@ -240,7 +245,7 @@ func TestAdmittedUnitsGoWhereTheyBelong(t *testing.T) {
 	def.Tasks["deploy"].Mutex = "cluster"
 	p := begin(t, def)
 	p.admit()
-	p.heard("admitted", "Approval ask: ", "LogAsked", "placed ask", "placed call", "StartRun call")
+	p.heard("admitted", "Approval ask: ", "paused ask", "placed ask", "placed call", "StartRun call")
 	if got, locks := p.asked(), p.lockCalls(); got != "+build#1" || locks != "+task:cluster deploy#1" {
 		t.Errorf("nodes %q, locks %q", got, locks)
 	}
@@ -641,7 +646,10 @@ func TestAttemptThatIsAway(t *testing.T) {
 	p.said = nil
 	u := p.UnitOf(0)
 	p.fly(p.Answered(u, silent, start))
-	p.heard("silent", "running a", "Away", "Find a")
+	p.heard("silent", "running a", "lost a", "Find a")
+	if own := p.records.Of(0); own.Shown(v1.TaskRunning, "vps") != v1.TaskLost || !own.AwayAt.Equal(start) {
+		t.Errorf("the record is %+v", own)
+	}
 	p.fly(p.Reattach(false))
 	p.heard("one request is enough")
 	p.fly(p.NotFound(u))
@@ -652,7 +660,10 @@ func TestAttemptThatIsAway(t *testing.T) {
 	p.fly(p.Found(u, true))
 	p.fly(p.Found(u, true))
 	p.fly(p.Reattach(false))
-	p.heard("back", "Back", "Wake", "Reattach a")
+	p.heard("back", "found a", "Wake", "Reattach a")
+	if own := p.records.Of(0); own.Away != "" || !own.AwayAt.IsZero() {
+		t.Errorf("the record is %+v", own)
+	}
 	p.round()
 	p.fly(p.Answered(u, silent, start))
 	p.said = nil
@@ -680,11 +691,17 @@ func TestRecordsOfLostAttempts(t *testing.T) {
 		p.said = nil
 		u := p.UnitOf(0)
 		p.fly(p.Answered(u, silent, start))
-		p.heard(name+", silent", "Silent", "AwaitRecord a true")
+		p.heard(name+", silent", "Started", "silent a", "AwaitRecord a true")
 		p.fly(p.Settle(u, silent, start)) // the store was away
-		p.heard(name+", again", "Silent", "AwaitRecord a true")
+		p.heard(name+", again", "Started", "silent a", "AwaitRecord a true")
+		if own := p.records.Of(0); own.Shown(v1.TaskAssigned, "shell") != v1.TaskRunning || own.Silent == "" {
+			t.Errorf("%s: the record is %+v", name, own)
+		}
 		p.fly(p.Recorded(u, silent, test.recorded))
-		p.heard(name, test.said)
+		p.heard(name, "Started", test.said)
+		if own := p.records.Of(0); own.Silent != "" {
+			t.Errorf("%s: it is silent: %s", name, own.Silent)
+		}
 	}
 }
 
@@ -796,7 +813,7 @@ func asking(t *testing.T, spec map[string]any) *play {
 func TestTwoPeopleApprove(t *testing.T) {
 	t.Parallel()
 	p := asking(t, map[string]any{"message": "ship it?", "approvals": 2, "timeout": "2h"})
-	p.heard("asked", "Approval ship: ship it? (0 of 2 have approved)", "LogAsked", "placed ship", "After 2h0m0s")
+	p.heard("asked", "Approval ship: ship it? (0 of 2 have approved)", "paused ship", "placed ship", "After 2h0m0s")
 	p.round()
 	p.fly(p.Approve(0, &historyv1.TaskCommand{By: "ann"}, start))
 	p.heard("one", "approved ship", "Approval ship: ship it? (1 of 2 have approved)")
@@ -841,7 +858,7 @@ func TestApprovalMessageIsRendered(t *testing.T) {
 	p.said = nil
 	rendered, _ := structpb.NewStruct(map[string]any{"message": "ship 1.2?"})
 	p.fly(p.Rendered(0, &historyv1.ConditionAnswer{Rendered: rendered}, start))
-	p.heard("rendered", "Approval ship: ship 1.2?", "LogAsked", "placed ship")
+	p.heard("rendered", "Approval ship: ship 1.2?", "paused ship", "placed ship")
 }
 
 // A task of type run ends with its run.
@@ -853,7 +870,7 @@ func TestRunOfATask(t *testing.T) {
 		u := p.UnitOf(0)
 		p.fly(p.RunStarted(u, "child-1", start))
 		p.fly(p.RunOpened(u, "first"))
-		p.heard("opened", "placed call", "StartRun call", "Run", "Started", "running call")
+		p.heard("opened", "placed call", "StartRun call", "Started", "running call")
 		p.round()
 		return p, u
 	}
@@ -960,10 +977,10 @@ func TestCachedResultIsReused(t *testing.T) {
 		refusal    string
 		said       []string
 	}{
-		"another run":                 {answer: cached("other"), said: []string{"SettleCached", "Cached", "reused"}},
+		"another run":                 {answer: cached("other"), said: []string{"SettleCached", "reused"}},
 		"nothing":                     {answer: &historyv1.ConditionAnswer{Text: "k"}},
-		"a key that fails":            {answer: &historyv1.ConditionAnswer{Error: "no such input"}, said: []string{"LogUncached"}},
-		"the run itself":              {answer: cached("run"), said: []string{"SettleCached", "Cached", "reused"}},
+		"a key that fails":            {answer: &historyv1.ConditionAnswer{Error: "no such input"}, said: []string{"queued a"}},
+		"the run itself":              {answer: cached("run"), said: []string{"SettleCached", "reused"}},
 		"the generation before":       {answer: cached("run"), generation: 1},
 		"an update that does not fit": {answer: cached("other"), refusal: "the context is full", said: []string{"SettleCached"}},
 	} {

@@ -10,7 +10,7 @@ import (
 func (s *State) suspend(i int, by string) {
 	if s.records.Of(i).Suspended != by {
 		s.records.At(i).Suspended = by
-		s.do(ShowRecord{i})
+		s.do(Show{Task: i})
 	}
 }
 
