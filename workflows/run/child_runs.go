@@ -18,10 +18,10 @@ const endedAtOnce = 32
 // startRun asks for the run of a task of type run.
 func (r *run) startRun(u *flight.Unit, spec *structpb.Struct) {
 	r.children.Want(child.Owner{Unit: u}, &historyv1.ChildRequest{Run: &historyv1.ChildRunRequest{
-		RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.core.Name(u.Lead), Claim: u.Claim, Spec: spec,
-		Options: r.in.GetOptions(), Depth: r.in.GetDepth() + 1, ParentFirst: r.first,
-		By: r.commands.SubmittedBy, Batch: r.in.GetBatch(), ByRole: r.in.GetByRole(), SignedDecisions: r.in.GetSignedDecisions(),
-		Workflows: r.in.GetWorkflows(), HeldLocks: r.flight.HeldBy(u),
+		RunId: r.RunID, Chain: r.Chain, Generation: r.Input.GetGeneration(), Task: r.core.Name(u.Lead), Claim: u.Claim, Spec: spec,
+		Options: r.Input.GetOptions(), Depth: r.Input.GetDepth() + 1, ParentFirst: r.First,
+		By: r.commands.SubmittedBy, Batch: r.Input.GetBatch(), ByRole: r.Input.GetByRole(), SignedDecisions: r.Input.GetSignedDecisions(),
+		Workflows: r.Input.GetWorkflows(), HeldLocks: r.flight.HeldBy(u),
 	}}, "")
 }
 
@@ -36,7 +36,7 @@ func (r *run) readResults() {
 		i := c.Unit.Lead
 		req.Children = append(req.Children, &historyv1.ChildRunEndRequest{
 			Child: c.Unit.Run.ID, ChildChain: c.End.GetChain(), ChildGeneration: c.End.GetGeneration(),
-			RunId: r.id, Chain: r.chain, Generation: r.in.GetGeneration(), Task: r.core.Name(i), Attempt: r.core.Task(i).Attempt, InlineLimit: r.data.InlineLimit(),
+			RunId: r.RunID, Chain: r.Chain, Generation: r.Input.GetGeneration(), Task: r.core.Name(i), Attempt: r.core.Task(i).Attempt, InlineLimit: r.data.InlineLimit(),
 		})
 	}
 	r.calls.Must("read the results of child runs", names.ChildRunEndsActivity, func(f workflow.Future) {

@@ -38,18 +38,17 @@ func newExecution(t *testing.T, def *v1.Definition) *run {
 		t.Fatal(err)
 	}
 	x := &run{
-		identity: identity{id: "run", self: "run", chain: "chain", selfChain: "chain", first: "first", original: "original"},
-		now:      func() time.Time { return startTime },
-		limits:   limits.Run{}.WithDefaults(),
-		in:       &historyv1.RunInput{Definition: def}, graph: graph, core: dag.New(graph),
+		Config:    flight.Config{RunID: "run", Self: "run", Chain: "chain", First: "first", Original: "original", Limits: limits.Run{}.WithDefaults(), Input: &historyv1.RunInput{Definition: def}},
+		selfChain: "chain",
+		now:       func() time.Time { return startTime },
+		graph:     graph, core: dag.New(graph),
 	}
-	x.received, x.commands = x.in, command.New(nil)
+	x.received, x.commands = x.Input, command.New(nil)
 	x.records = flight.NewRecords(nil)
-	c := flight.Config{Input: x.in, Limits: x.limits}
-	x.flight, x.fanOuts = flight.New(c, x.core, x.records), fanout.New(c, x.core, x.records, &structpb.Struct{})
+	x.flight, x.fanOuts = flight.New(x.Config, x.core, x.records), fanout.New(x.Config, x.core, x.records, &structpb.Struct{})
 	x.settling = map[int64]flight.Effect{}
 	x.log = eventlog.New(x.core.Name, x.eventID)
-	x.status = view.New(x.self, x.in, graph, x.flight, x.records, x.log, startTime)
+	x.status = view.New(x.Self, x.Input, graph, x.flight, x.records, x.log, startTime)
 	x.commands.Facts = command.Facts{Core: x.core, Records: x.records, Flight: x.flight, FanOuts: x.fanOuts}
 	return x
 }
@@ -123,7 +122,7 @@ func isComponent(v reflect.Value) bool {
 func TestEveryComponentIsComplete(t *testing.T) {
 	t.Parallel()
 	later := []string{
-		"run.in", "run.graph", "run.core", "run.records", "run.status", "run.log", "run.fanOuts",
+		"run.graph", "run.core", "run.records", "run.status", "run.log", "run.fanOuts",
 		"run.flight", "run.data", "run.refusal", "run.awaiting",
 	}
 	found := 0
@@ -147,39 +146,38 @@ func TestEveryComponentIsComplete(t *testing.T) {
 // kept names, for each field of a component that outlives an execution, the field of RunState or TaskState that carries it, and
 // for every other field how the next execution gets by without it.
 var kept = map[string]string{
-	"run.core":     "TaskState.task",
-	"run.fanOuts":  "TaskState.partitions",
-	"run.settling": "empty when the run continues as new",
-	"run.graph":    "rebuilt from the definition",
-	"run.in":       "in the input of the next execution",
-	"run.received": "in the input of the next execution",
-	"run.identity": "rebuilt from the input and the workflow's info",
-	"run.limits":   "part of the workflow code",
-	"run.ctx":      "of this execution",
-	"run.calls":    "what is still watched is started again; the next execution notices an outage with its next call",
-	"run.root":     "of this execution",
-	"run.log":      "RunState.event_slices",
-	"run.flight":   "TaskState.detached_attempt",
-	"run.children": "TaskState.child_first",
-	"run.cancels":  "of this execution",
-	"run.timers":   "started again",
-	"run.records":  "TaskState.task",
-	"run.status":   "TaskState.task",
-	"run.commands": "RunState.approval",
-	"run.queue":    "empty when the run continues as new",
-	"run.steering": "zero when the run continues as new",
-	"run.updates":  "of this history",
-	"run.signals":  "of this history",
-	"run.waiting":  "RunState.waiting",
-	"run.draining": "of this execution: it is the reason to continue as new",
-	"run.events":   "empty when the run continues as new",
-	"run.woken":    "false when the run continues as new",
-	"run.refusal":  "of this execution",
-	"run.shown":    "read from visibility",
-	"run.wanted":   "read from visibility",
-	"run.history":  "of this history",
-	"run.uncached": "empty after each round",
-	"run.data":     "stored again; tasks that wait for an expression are asked about again",
+	"run.core":      "TaskState.task",
+	"run.fanOuts":   "TaskState.partitions",
+	"run.settling":  "empty when the run continues as new",
+	"run.graph":     "rebuilt from the definition",
+	"run.received":  "in the input of the next execution",
+	"run.Config":    "rebuilt from the input and the workflow's info",
+	"run.selfChain": "rebuilt from the input and the workflow's info",
+	"run.ctx":       "of this execution",
+	"run.calls":     "what is still watched is started again; the next execution notices an outage with its next call",
+	"run.root":      "of this execution",
+	"run.log":       "RunState.event_slices",
+	"run.flight":    "TaskState.detached_attempt",
+	"run.children":  "TaskState.child_first",
+	"run.cancels":   "of this execution",
+	"run.timers":    "started again",
+	"run.records":   "TaskState.task",
+	"run.status":    "TaskState.task",
+	"run.commands":  "RunState.approval",
+	"run.queue":     "empty when the run continues as new",
+	"run.steering":  "zero when the run continues as new",
+	"run.updates":   "of this history",
+	"run.signals":   "of this history",
+	"run.waiting":   "RunState.waiting",
+	"run.draining":  "of this execution: it is the reason to continue as new",
+	"run.events":    "empty when the run continues as new",
+	"run.woken":     "false when the run continues as new",
+	"run.refusal":   "of this execution",
+	"run.shown":     "read from visibility",
+	"run.wanted":    "read from visibility",
+	"run.history":   "of this history",
+	"run.uncached":  "empty after each round",
+	"run.data":      "stored again; tasks that wait for an expression are asked about again",
 }
 
 // Every field of a component is either carried to the next execution or can be rebuilt there.

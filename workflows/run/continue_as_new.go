@@ -29,13 +29,13 @@ func (r *run) continueAsNew() error {
 	if r.flushEvents() != nil || r.isOvertaken() {
 		return nil
 	}
-	next := nextInput(r.received, r.in, r.chain)
+	next := nextInput(r.received, r.Input, r.Chain)
 	if proto.Size(next) > maxStateBytes/2 {
 		var stored historyv1.RunInput
-		if err := r.calls.MustNow("save its definition and input", names.SaveInputActivity, &stored, r.home(), next); err != nil {
+		if err := r.calls.MustNow("save its definition and input", names.SaveInputActivity, &stored, r.Home, next); err != nil {
 			return unlessInterrupted("save the definition and input of the run", err)
 		}
-		stored.Chain = r.chain
+		stored.Chain = r.Chain
 		next = &stored
 	}
 	if r.isOvertaken() {
@@ -44,7 +44,7 @@ func (r *run) continueAsNew() error {
 	runState := r.snapshot()
 	if proto.Size(runState)+proto.Size(next) > maxStateBytes {
 		var stored historyv1.RunState
-		err := r.calls.MustNow("save its state", names.SaveStateActivity, &stored, r.home(), r.in.GetGeneration(), r.executionID(), runState)
+		err := r.calls.MustNow("save its state", names.SaveStateActivity, &stored, r.Home, r.Input.GetGeneration(), r.Execution, runState)
 		if err != nil {
 			return unlessInterrupted("save the state of the run", err)
 		}

@@ -16,7 +16,7 @@ func (r *run) expire(i int) {
 func (r *run) expireRun() {
 	r.raise(dag.Abort{
 		State: v1.TaskFailed, Reason: v1.ReasonDeadline,
-		Error: fmt.Sprintf("the run did not end within its deadline of %s%s", r.in.GetDefinition().GetDeadline(), r.firstWait(r.core.Counts(), 0, r.core.Len())),
+		Error: fmt.Sprintf("the run did not end within its deadline of %s%s", r.Input.GetDefinition().GetDeadline(), r.firstWait(r.core.Counts(), 0, r.core.Len())),
 	})
 }
 

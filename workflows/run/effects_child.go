@@ -92,11 +92,11 @@ func (r *run) startChild(start child.Start) {
 	if u := c.Unit; u != nil {
 		now := r.now()
 		r.fly(r.flight.RunStarted(u, c.ID, now))
-		attributes := visibility.StartedBy(r.id, prepared.GetWorkflow(), now)
-		attributes.AddOrigin(r.commands.SubmittedBy, r.in.GetBatch())
+		attributes := visibility.StartedBy(r.RunID, prepared.GetWorkflow(), now)
+		attributes.AddOrigin(r.commands.SubmittedBy, r.Input.GetBatch())
 		workflowType, options.TypedSearchAttributes = names.RunWorkflow, attributes.Typed()
 		options.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
-		options.StaticSummary = prepared.GetWorkflow() + " for " + r.core.Name(u.Lead) + " of " + r.id
+		options.StaticSummary = prepared.GetWorkflow() + " for " + r.core.Name(u.Lead) + " of " + r.RunID
 	} else {
 		r.fanOuts.Prepared(c.Partition, c.ID)
 	}
@@ -148,12 +148,12 @@ func (r *run) awaitRuns(req *historyv1.AwaitRunsRequest) {
 func (r *run) watchParent() {
 	info := workflow.GetInfo(r.root)
 	parent := info.ParentWorkflowExecution
-	if r.in.GetParentFirst() == "" || parent == nil {
+	if r.Input.GetParentFirst() == "" || parent == nil {
 		return
 	}
 	r.calls.After(parentCheck, "look for the run "+parent.ID, func() {
-		self := &historyv1.AwaitingChild{WorkflowId: r.self, First: info.FirstRunID, Starter: parent.RunID}
-		r.carryOutChild(r.children.AwaitParent(parent.ID, r.in.GetParentFirst(), self, r.now()))
+		self := &historyv1.AwaitingChild{WorkflowId: r.Self, First: info.FirstRunID, Starter: parent.RunID}
+		r.carryOutChild(r.children.AwaitParent(parent.ID, r.Input.GetParentFirst(), self, r.now()))
 	})
 }
 

@@ -48,7 +48,7 @@ func (r *run) logCommand(i int, event string, c *historyv1.TaskCommand) {
 // steer asks the node of an attempt for what a person wants, and then answers the update.
 func (r *run) steer(q *request, s *command.Steer) {
 	name := r.core.Name(s.Task)
-	req := &historyv1.SteerRequest{RunId: r.id, Chain: r.chain, Task: name, Claim: s.Claim, Action: s.Action}
+	req := &historyv1.SteerRequest{RunId: r.RunID, Chain: r.Chain, Task: name, Claim: s.Claim, Action: s.Action}
 	call := options.Steer(s.Node, s.Action+" "+name)
 	if s.Action == command.ActionRestart {
 		call = options.Restart(s.Node, s.Action+" "+name)

@@ -37,7 +37,7 @@ func (r *run) spread(effects []fanout.Effect) {
 				r.fly(r.flight.CachedSettled(asked, e.Refusal))
 			}
 		case fanout.OpenChild:
-			summary := fmt.Sprintf("%s[%d] to [%d] of %s", r.graph.Name(e.Opening.Task), e.Opening.From, e.Opening.To-1, r.id)
+			summary := fmt.Sprintf("%s[%d] to [%d] of %s", r.graph.Name(e.Opening.Task), e.Opening.From, e.Opening.To-1, r.RunID)
 			r.children.Want(child.Owner{Partition: e.Child}, &historyv1.ChildRequest{Id: e.ID, Input: e.Input}, summary)
 		case fanout.Reattach:
 			r.carryOutChild(r.children.Reattach(child.Owner{Partition: e.Child}, e.ID, e.First, r.now()))
@@ -51,7 +51,7 @@ func (r *run) spread(effects []fanout.Effect) {
 		case fanout.SendAnswer:
 			r.notifyPartition(e.ID, names.ContextSignal, e.Answer, e.Bytes, r.fanOuts.AnswerSent)
 		case fanout.SendReport:
-			r.calls.Watch(r.calls.Signal(r.id, names.PartitionReportSignal, e.Report, e.Bytes), func(f workflow.Future) {
+			r.calls.Watch(r.calls.Signal(r.RunID, names.PartitionReportSignal, e.Report, e.Bytes), func(f workflow.Future) {
 				if f.Get(r.ctx, nil) != nil {
 					r.loseRun()
 				}
@@ -116,14 +116,14 @@ func (r *run) partitionFacts() fanout.Facts {
 
 // report sends the run the state of this partition if it has changed.
 func (r *run) report() {
-	if r.in.GetPartition() != nil {
+	if r.Input.GetPartition() != nil {
 		r.spread(r.fanOuts.Report(r.now(), r.partitionFacts(), r.draining))
 	}
 }
 
 // lastReport sends the run the end of this partition. It returns when the run has received the report or has ended.
 func (r *run) lastReport() {
-	if r.in.GetPartition() == nil {
+	if r.Input.GetPartition() == nil {
 		return
 	}
 	p := r.fanOuts.LastReport(r.now(), r.partitionFacts())
@@ -132,7 +132,7 @@ func (r *run) lastReport() {
 		outputs, _ := build(r, func(d *dataflow.Draft) (*historyv1.FanOutView, *dataflow.Call) { return d.Outputs(0) })
 		p.Outputs = outputs.GetOutputs().GetKey()
 	}
-	if err := r.calls.Signal(r.id, names.PartitionReportSignal, p, 0).Get(r.ctx, nil); err != nil {
+	if err := r.calls.Signal(r.RunID, names.PartitionReportSignal, p, 0).Get(r.ctx, nil); err != nil {
 		workflow.GetLogger(r.ctx).Warn("the run of the partition has ended", "error", err)
 	}
 }

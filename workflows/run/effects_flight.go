@@ -115,7 +115,7 @@ func (r *run) showSlot(holders []string) {
 		r.status.SetSlotWait("")
 		return
 	}
-	r.status.SetSlotWait(phrase.SlotWait(r.in.GetDefinition().GetConcurrency().GetMaxRuns(), holders))
+	r.status.SetSlotWait(phrase.SlotWait(r.Input.GetDefinition().GetConcurrency().GetMaxRuns(), holders))
 	r.setState(v1.RunPending)
 	r.log.Add(r.now(), v1.EventQueued, eventlog.WholeRun, "", 0, 0, "waits for "+strings.Join(holders, ", "), eventlog.KeyWaitsFor.Of(holders))
 }

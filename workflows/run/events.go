@@ -11,16 +11,16 @@ const maxUnstoredFactor = 4
 
 // eventID returns the ID of an event of this workflow, by its number.
 func (r *run) eventID(number int64) string {
-	part := r.in.GetPartition()
+	part := r.Input.GetPartition()
 	if part == nil {
-		return names.EventID(r.in.GetGeneration(), "", number)
+		return names.EventID(r.Input.GetGeneration(), "", number)
 	}
 	return names.EventID(part.GetGeneration(), names.InstanceName(part.GetTask(), int(part.GetFrom())), number)
 }
 
 // unstoredEvents returns the request that stores the next slice of events.
 func (r *run) unstoredEvents() *historyv1.SaveEventsRequest {
-	req := r.log.Unstored(r.self, r.in.GetGeneration())
+	req := r.log.Unstored(r.Self, r.Input.GetGeneration())
 	req.Chain = r.selfChain
 	return req
 }
@@ -28,7 +28,7 @@ func (r *run) unstoredEvents() *historyv1.SaveEventsRequest {
 // saveEvents stores the events once there are many. While the number of events is bearable, the run does not wait for an
 // unavailable store: it tries again after some more events.
 func (r *run) saveEvents() {
-	n, limit := r.log.Len(), r.limits.UnstoredEvents
+	n, limit := r.log.Len(), r.Limits.UnstoredEvents
 	switch {
 	case n <= limit:
 	case n > maxUnstoredFactor*limit:

@@ -1,27 +1,14 @@
 package run
 
 import (
-	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
-	"switchyard/workflows/options"
 )
 
-// executionID returns the Temporal run ID of this execution.
-func (r *run) executionID() string { return workflow.GetInfo(r.root).WorkflowExecution.RunID }
-
 // isChild reports whether this is a child run or a partition, whose result goes into the history of its parent run.
-func (r *run) isChild() bool { return r.in.GetParentRun() != "" || r.in.GetPartition() != nil }
-
-// config returns what the pure parts know of the run.
-func (r *run) config() flight.Config {
-	return flight.Config{
-		Input: r.in, RunID: r.id, Chain: r.chain, Home: r.home(), Self: r.self, First: r.first, Original: r.original, Execution: r.executionID(),
-		Limits: r.limits, HeartbeatTimeout: options.HeartbeatTimeout,
-	}
-}
+func (r *run) isChild() bool { return r.Input.GetParentRun() != "" || r.Input.GetPartition() != nil }
 
 // updateContext adds a task's update to the context of the run. The effect that asked for it gets the answer; in a partition, when
 // the run has answered.

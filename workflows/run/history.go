@@ -48,13 +48,13 @@ func (r *run) limitHistory() {
 	full := size.Exceeds(r.history.bound)
 	if full && !r.history.begun {
 		r.history.begun = true
-		wait := r.limits.DetachWait
-		if size.Exceeds(r.limits.Last()) {
-			wait = r.limits.DetachedLease // the remaining events are reserved for what runs
+		wait := r.Limits.DetachWait
+		if size.Exceeds(r.Limits.Last()) {
+			wait = r.Limits.DetachedLease // the remaining events are reserved for what runs
 		}
 		r.calls.After(wait, "let short attempts end", r.beginDetaching)
 	}
-	r.draining = full || size.Exceeds(r.limits.Soft()) && r.isQuiet()
+	r.draining = full || size.Exceeds(r.Limits.Soft()) && r.isQuiet()
 	if was && !r.draining {
 		r.flight.RequestAll() // answers of placement were dropped while draining
 	}
@@ -71,10 +71,10 @@ func (r *run) beginDetaching() {
 	h := &r.history
 	h.round++
 	r.calls.Charge(calls.CommandCharge)
-	h.over = workflow.NewTimerWithOptions(r.ctx, r.limits.DetachedLease/leaseShare, workflow.TimerOptions{Summary: "reattach what is detached"})
+	h.over = workflow.NewTimerWithOptions(r.ctx, r.Limits.DetachedLease/leaseShare, workflow.TimerOptions{Summary: "reattach what is detached"})
 	r.calls.Watch(h.over, func(workflow.Future) {
 		h.begun, h.over = false, nil
-		h.bound = h.bound.Raised(r.historySize(), r.limits.Step(), r.limits.Last())
+		h.bound = h.bound.Raised(r.historySize(), r.Limits.Step(), r.Limits.Last())
 		r.wake()
 	})
 }

@@ -111,7 +111,7 @@ func (r *run) dispatch() {
 // execute starts the activity that begins or reattaches the attempt of a unit and waits for it.
 func (r *run) execute(u *flight.Unit, req *historyv1.ExecuteRequest) {
 	name, priority := r.core.Name(u.Members[0]), r.core.Definition(u.Lead).GetPriority()
-	options := options.Execute(req, name, u.Queue, priority, r.in.GetOptions())
+	options := options.Execute(req, name, u.Queue, priority, r.Input.GetOptions())
 	options.HeartbeatTimeout = r.flight.Silence(u)
 	options.ScheduleToStartTimeout = max(options.ScheduleToStartTimeout, u.LeaseUntil.Sub(r.now()))
 	r.startFor(u, options, names.ExecuteActivity, req, dataflow.Written(req), func(f workflow.Future) {
@@ -139,7 +139,7 @@ const actionFind = "find"
 func (r *run) find(u *flight.Unit) {
 	i := u.Members[0]
 	name := r.core.Name(i)
-	req := &historyv1.SteerRequest{RunId: r.id, Chain: r.chain, Task: name, Claim: r.core.Task(i).Claim, Action: actionFind}
+	req := &historyv1.SteerRequest{RunId: r.RunID, Chain: r.Chain, Task: name, Claim: r.core.Task(i).Claim, Action: actionFind}
 	r.startFor(u, options.Find(u.Node, name), names.SteerActivity, req, 0, func(f workflow.Future) {
 		var res historyv1.SteerResponse
 		if err := f.Get(r.ctx, &res); err != nil {
@@ -176,7 +176,7 @@ func (r *run) awaitRecord(e flight.AwaitRecord) {
 
 // detach asks a node to detach attempts.
 func (r *run) detach(node string, req *historyv1.DetachRequest) {
-	options := options.Detach(node, r.limits.DetachedLease/leaseShare)
+	options := options.Detach(node, r.Limits.DetachedLease/leaseShare)
 	r.calls.Activity(options, names.DetachActivity, req, dataflow.MemberCharge*len(req.GetAttempts()))
 }
 

@@ -58,6 +58,6 @@ func (r *run) notBegun() (*historyv1.StatusResponse, error) {
 		return nil, errNotBegun
 	}
 	return &historyv1.StatusResponse{Chain: r.selfChain, Run: &v1.Run{
-		Id: r.self, Name: r.wanted.Workflow, State: v1.RunPending, Generation: r.in.GetGeneration(), Problem: r.calls.Problem(),
+		Id: r.Self, Name: r.wanted.Workflow, State: v1.RunPending, Generation: r.Input.GetGeneration(), Problem: r.calls.Problem(),
 	}}, nil
 }

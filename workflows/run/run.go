@@ -17,21 +17,22 @@ import (
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
+	"switchyard/workflows/options"
 	"switchyard/workflows/view"
 	"switchyard/workflows/visibility"
 )
 
 // run is one execution of the workflow Run. Only the workflow's main coroutine accesses it, and handlers between its steps.
 type run struct {
-	identity
+	flight.Config
+	// selfChain is the chain under which this workflow stores its data; "" in a partition, whose ID contains the chain of its run.
+	selfChain string
 
 	// ctx outlives the cancellation of root, so that running attempts can be stopped in order.
 	ctx, root workflow.Context
 	now       func() time.Time
-	limits    limits.Run
 	calls     *calls.Calls
 	received  *historyv1.RunInput // as received; the next execution gets it unchanged
-	in        *historyv1.RunInput
 	graph     *dag.Graph
 	core      *dag.State // nil until the run has begun, as are fanOuts, records, flight, data and status
 	fanOuts   *fanout.State
@@ -68,30 +69,21 @@ type run struct {
 	shown, wanted visibility.Attributes
 }
 
-// identity holds the IDs of a run and of the workflow that executes it.
-type identity struct {
-	id        string // ID of the run that the tasks belong to
-	self      string // ID of this workflow; differs from id in a partition
-	chain     string // chain of the run, under which the tasks store their data
-	selfChain string // chain under which this workflow stores its data; "" in a partition, whose ID contains the chain of its run
-	first     string // Temporal run ID of the first execution of this workflow
-	original  string // Temporal run ID with which this execution was started, before any reset
-}
-
-// home returns the key prefix under which this workflow stores its data.
-func (d identity) home() string { return names.Home(d.self, d.selfChain) }
-
 // newRun returns a run that has only its input.
 func newRun(root workflow.Context, received *historyv1.RunInput, limits limits.Run) *run {
 	ctx, _ := workflow.NewDisconnectedContext(root)
 	info := workflow.GetInfo(root)
+	self := info.WorkflowExecution
 	r := &run{
-		identity: identity{self: info.WorkflowExecution.ID, first: info.FirstRunID, original: info.OriginalRunID},
-		ctx:      ctx, root: root, limits: limits, calls: calls.New(ctx, limits.ScheduleBytes), received: received, commands: command.New(received.GetState().GetCarriedOut()),
+		Config: flight.Config{
+			Self: self.ID, First: info.FirstRunID, Original: info.OriginalRunID, Execution: self.RunID, Home: names.Home(self.ID, ""),
+			Limits: limits, HeartbeatTimeout: options.HeartbeatTimeout,
+		},
+		ctx: ctx, root: root, calls: calls.New(ctx, limits.ScheduleBytes), received: received, commands: command.New(received.GetState().GetCarriedOut()),
 		now: func() time.Time { return workflow.Now(ctx) }, settling: map[int64]flight.Effect{}, history: history{bound: limits.Hard()},
 		children: child.New(), cancels: map[*flight.Unit]workflow.CancelFunc{}, timers: map[flight.Timer]func(){},
 	}
-	r.calls.Home, r.calls.IsInterrupted, r.calls.ShowProblem = r.home(), r.isInterrupted, r.showProblem
+	r.calls.Home, r.calls.IsInterrupted, r.calls.ShowProblem = r.Home, r.isInterrupted, r.showProblem
 	return r
 }
 

@@ -21,7 +21,7 @@ import (
 // start begins the run once it is approved, if it needs approval, and has its run slot; until then nothing starts. It returns
 // the first decisions, which hold the end of the run if something ends it before. An error ends the execution.
 func (r *run) start() (dag.Decisions, error) {
-	if r.in.GetState() != nil && !r.in.GetState().GetWaiting() {
+	if r.Input.GetState() != nil && !r.Input.GetState().GetWaiting() {
 		r.flight.RestoreSlot()
 		return r.startAgain(), nil
 	}
@@ -113,35 +113,36 @@ func (r *run) readInput() error {
 		whole.State, whole.Chain = r.received.GetState(), cmp.Or(r.received.GetChain(), whole.GetChain())
 	}
 	var err error
-	if r.in, err = definition.Unpack(whole); err != nil {
+	if r.Input, err = definition.Unpack(whole); err != nil {
 		return err
 	}
 	if err := r.validateInput(); err != nil {
 		return err
 	}
-	if r.in.GetPartition() == nil {
+	if r.Input.GetPartition() == nil {
 		// Inputs of runs that a schedule or a person starts directly in Temporal lack their defaults.
 		//workflowcheck:ignore (the inputs are looked at in the order of their names)
-		if r.in.Input, err = definition.Input(r.in.GetDefinition(), r.in.GetInput()); err != nil {
+		if r.Input.Input, err = definition.Input(r.Input.GetDefinition(), r.Input.GetInput()); err != nil {
 			return err
 		}
 	}
-	if r.graph, err = dag.NewGraph(r.in.GetDefinition(), r.in.GetReferences()); err != nil {
+	if r.graph, err = dag.NewGraph(r.Input.GetDefinition(), r.Input.GetReferences()); err != nil {
 		return err
 	}
-	r.id = cmp.Or(r.in.GetPartition().GetRunId(), r.self)
-	r.chain = chainOf(workflow.GetInfo(r.root), cmp.Or(r.in.GetChain(), r.in.GetPartition().GetChain()))
-	if r.in.GetPartition() == nil {
-		r.selfChain = r.chain
+	r.RunID = cmp.Or(r.Input.GetPartition().GetRunId(), r.Self)
+	r.Chain = chainOf(workflow.GetInfo(r.root), cmp.Or(r.Input.GetChain(), r.Input.GetPartition().GetChain()))
+	if r.Input.GetPartition() == nil {
+		r.selfChain = r.Chain
 	}
-	r.calls.Home = r.home()
+	r.Home = names.Home(r.Self, r.selfChain)
+	r.calls.Home = r.Home
 	return nil
 }
 
 // validateInput returns an error if the input contains neither a definition nor a partition.
 func (r *run) validateInput() error {
-	if r.in.GetDefinition() == nil && r.in.GetPartition() == nil {
-		return fmt.Errorf(`run %s was started without a definition; to start a stored workflow in Temporal, give {"workflow": "NAME", "input": {...}} as its input`, r.self)
+	if r.Input.GetDefinition() == nil && r.Input.GetPartition() == nil {
+		return fmt.Errorf(`run %s was started without a definition; to start a stored workflow in Temporal, give {"workflow": "NAME", "input": {...}} as its input`, r.Self)
 	}
 	return nil
 }
@@ -160,22 +161,22 @@ func chainOf(info *workflow.Info, given string) string {
 func (r *run) begin() error {
 	now := r.now()
 	switch {
-	case r.in.GetState() != nil:
-		if err := r.restore(r.in.GetState()); err != nil {
+	case r.Input.GetState() != nil:
+		if err := r.restore(r.Input.GetState()); err != nil {
 			return err
 		}
-	case r.in.GetGeneration() > 0 && r.in.GetPartition() == nil:
+	case r.Input.GetGeneration() > 0 && r.Input.GetPartition() == nil:
 		if err := r.reopen(); err != nil {
 			return err
 		}
-		r.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By(fmt.Sprintf("generation %d", r.in.GetGeneration()), r.in.GetBy()),
-			eventlog.KeyGeneration.Of(r.in.GetGeneration()), eventlog.KeyBy.Of(r.in.GetBy()))
-	case r.in.GetPartition() != nil && r.in.GetPartition().GetPrevious() != "":
+		r.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By(fmt.Sprintf("generation %d", r.Input.GetGeneration()), r.Input.GetBy()),
+			eventlog.KeyGeneration.Of(r.Input.GetGeneration()), eventlog.KeyBy.Of(r.Input.GetBy()))
+	case r.Input.GetPartition() != nil && r.Input.GetPartition().GetPrevious() != "":
 		r.reopenPartition()
 	default:
 		r.beginNew()
 	}
-	r.flight.Learn(0, r.in.GetPartition().GetDurationEstimate())
+	r.flight.Learn(0, r.Input.GetPartition().GetDurationEstimate())
 	r.fly(r.flight.StartRunDeadline(workflow.GetInfo(r.root).WorkflowStartTime, r.now()))
 	r.watchParent()
 	for _, a := range r.flight.Abandoned() {

@@ -14,15 +14,15 @@ import (
 
 // readAttributes reads the search attributes that visibility has and adds those that follow from the run's input.
 func (r *run) readAttributes() {
-	if r.received.GetPartition() != nil || r.in.GetPartition() != nil {
+	if r.received.GetPartition() != nil || r.Input.GetPartition() != nil {
 		return
 	}
 	info := workflow.GetInfo(r.root)
 	shown := visibility.Read(workflow.GetTypedSearchAttributes(r.root))
 	wanted := shown
-	wanted.Parent = r.in.GetParentRun()
-	if r.in.GetGeneration() == 0 { // in a later generation, By is who restarted the run
-		wanted.AddOrigin(r.in.GetBy(), r.in.GetBatch())
+	wanted.Parent = r.Input.GetParentRun()
+	if r.Input.GetGeneration() == 0 { // in a later generation, By is who restarted the run
+		wanted.AddOrigin(r.Input.GetBy(), r.Input.GetBatch())
 	}
 	if wanted.Submitted.IsZero() {
 		wanted.Submitted = info.WorkflowStartTime.Truncate(time.Microsecond)
@@ -34,7 +34,7 @@ func (r *run) readAttributes() {
 		}
 	}
 	wanted.Workflow = cmp.Or(r.received.GetWorkflow(), wanted.Workflow)
-	if def := r.in.GetDefinition(); def != nil {
+	if def := r.Input.GetDefinition(); def != nil {
 		wanted.Describe(def)
 	}
 	r.shown, r.wanted = shown, wanted
@@ -42,7 +42,7 @@ func (r *run) readAttributes() {
 
 // showAttributes sends the changed search attributes to visibility in one command.
 func (r *run) showAttributes() {
-	if r.in.GetPartition() != nil || len(r.wanted.Updates(r.shown)) == 0 {
+	if r.Input.GetPartition() != nil || len(r.wanted.Updates(r.shown)) == 0 {
 		return
 	}
 	r.calls.Charge(calls.CommandCharge + visibility.MaxBytes)

@@ -40,7 +40,7 @@ func (r *run) restore(left *historyv1.RunState) error {
 	if err != nil {
 		return err
 	}
-	if r.core, err = fanout.RestoreCore(r.config(), r.graph, left, tasks); err != nil {
+	if r.core, err = fanout.RestoreCore(r.Config, r.graph, left, tasks); err != nil {
 		return err
 	}
 	r.newParts(context, left.GetCreatedAt().AsTime())
@@ -78,13 +78,13 @@ func (r *run) restore(left *historyv1.RunState) error {
 // loadParts returns the states of all tasks and instances, by name, and the context of the run. A partition that was open in a
 // previous generation has the context of its run.
 func (r *run) loadParts(left *historyv1.RunState) (map[string]*historyv1.TaskState, *structpb.Struct, error) {
-	tasks, context := map[string]*historyv1.TaskState{}, structs.Clone(r.in.GetDefinition().GetContext())
+	tasks, context := map[string]*historyv1.TaskState{}, structs.Clone(r.Input.GetDefinition().GetContext())
 	add := func(part *historyv1.RunState) {
 		//workflowcheck:ignore (into a map again)
 		for name, t := range part.GetTasks() {
 			tasks[name] = t
 		}
-		if part.GetContext() != nil && (r.in.GetState() != nil || r.in.GetPartition() == nil) {
+		if part.GetContext() != nil && (r.Input.GetState() != nil || r.Input.GetPartition() == nil) {
 			context = structs.Clone(part.GetContext())
 		}
 	}
@@ -105,12 +105,12 @@ func (r *run) loadParts(left *historyv1.RunState) (map[string]*historyv1.TaskSta
 
 // newParts creates what surrounds the core of a run that was created at a time. Nothing has happened in it yet.
 func (r *run) newParts(context *structpb.Struct, created time.Time) {
-	c := r.config()
-	r.records = flight.NewRecords(r.in.GetOptions())
+	c := r.Config
+	r.records = flight.NewRecords(r.Input.GetOptions())
 	r.flight = flight.New(c, r.core, r.records)
 	r.fanOuts = fanout.New(c, r.core, r.records, context)
 	r.log = eventlog.New(r.core.Name, r.eventID)
-	r.status = view.New(r.self, r.in, r.graph, r.flight, r.records, r.log, created)
+	r.status = view.New(r.Self, r.Input, r.graph, r.flight, r.records, r.log, created)
 	r.commands.Facts = command.Facts{Core: r.core, Records: r.records, Flight: r.flight, FanOuts: r.fanOuts}
 	r.data = dataflow.New(c, r.graph, r.commands)
 }
@@ -118,13 +118,13 @@ func (r *run) newParts(context *structpb.Struct, created time.Time) {
 // beginNew creates the state of a run without previous work.
 func (r *run) beginNew() {
 	now := r.now()
-	r.core, r.commands.SubmittedBy = fanout.NewCore(r.config(), r.graph), r.in.GetBy()
-	r.newParts(structs.Clone(r.in.GetDefinition().GetContext()), workflow.GetInfo(r.root).WorkflowStartTime)
-	r.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By("", r.in.GetBy()), eventlog.KeyBy.Of(r.in.GetBy()))
+	r.core, r.commands.SubmittedBy = fanout.NewCore(r.Config, r.graph), r.Input.GetBy()
+	r.newParts(structs.Clone(r.Input.GetDefinition().GetContext()), workflow.GetInfo(r.root).WorkflowStartTime)
+	r.log.Add(now, v1.EventSubmitted, eventlog.WholeRun, "", 0, 0, phrase.By("", r.Input.GetBy()), eventlog.KeyBy.Of(r.Input.GetBy()))
 	for i := range r.graph.Len() {
 		r.log.Add(now, v1.EventSubmitted, i, "", 0, 0, "")
 	}
-	if r.in.GetPartition().GetPaused() {
+	if r.Input.GetPartition().GetPaused() {
 		r.flight.Pause()
 	}
 }
@@ -132,7 +132,7 @@ func (r *run) beginNew() {
 // reopen restores the status with which the previous generation ended.
 func (r *run) reopen() error {
 	var left historyv1.RunState
-	req := &historyv1.ReopenRequest{RunId: r.id, Chain: r.in.GetChain(), Execution: r.executionID(), Generation: r.in.GetGeneration(), Terminated: r.in.GetTerminated()}
+	req := &historyv1.ReopenRequest{RunId: r.RunID, Chain: r.Input.GetChain(), Execution: r.Execution, Generation: r.Input.GetGeneration(), Terminated: r.Input.GetTerminated()}
 	if err := r.calls.MustNow("load the state of the run that has ended", names.ReopenActivity, &left, req); err != nil {
 		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
 	}
@@ -143,11 +143,11 @@ func (r *run) reopen() error {
 // reopenPartition continues from the state that the partition left in a previous generation. Without that state, all instances
 // run again.
 func (r *run) reopenPartition() {
-	part := r.in.GetPartition()
+	part := r.Input.GetPartition()
 	before, _ := names.ParseFanOutID(part.GetPrevious())
 	var left historyv1.RunState
 	err := r.calls.MustNow("load the state of the partition in the previous generation", names.ReopenActivity, &left,
-		&historyv1.ReopenRequest{RunId: part.GetPrevious(), Execution: r.executionID(), Generation: before.Generation + 1})
+		&historyv1.ReopenRequest{RunId: part.GetPrevious(), Execution: r.Execution, Generation: before.Generation + 1})
 	if err == nil {
 		err = r.restore(&left)
 	}
@@ -156,7 +156,7 @@ func (r *run) reopenPartition() {
 		r.beginNew()
 		return
 	}
-	if part.GetPrevious() != r.self {
+	if part.GetPrevious() != r.Self {
 		r.log.ContinueFrom(0, 0)
 	}
 	if part.GetPaused() {

@@ -30,7 +30,7 @@ func TestStateForgetsNoField(t *testing.T) {
 		each := &v1.TaskDefinition{Type: "shell", Parallel: structpb.NewNumberValue(2)}
 		def := &v1.Definition{Name: "part", Tasks: map[string]*v1.TaskDefinition{"each": each, "last": {Type: "shell"}}}
 		r := newRun(ctx, nil, limits.Run{}.WithDefaults())
-		r.in = &historyv1.RunInput{State: carried, Definition: def, Partition: &historyv1.Partition{Task: "each", To: 2, Count: 2}}
+		r.Input = &historyv1.RunInput{State: carried, Definition: def, Partition: &historyv1.Partition{Task: "each", To: 2, Count: 2}}
 		var err error
 		if r.graph, err = dag.NewGraph(def, nil); err != nil {
 			return err

@@ -18,7 +18,7 @@ import (
 func (r *run) beginStored() error {
 	r.readAttributes()
 	var whole historyv1.RunInput
-	home := names.Home(r.self, chainOf(workflow.GetInfo(r.root), ""))
+	home := names.Home(r.Self, chainOf(workflow.GetInfo(r.root), ""))
 	if err := r.calls.MustNow("read workflow "+r.received.GetWorkflow(), names.LoadWorkflowActivity, &whole, home, r.received); err != nil {
 		return r.failStart("bad_definition", errors.New(calls.CauseOf(err)))
 	}

@@ -67,11 +67,11 @@ func handleUpdate[C any](r *run, u command.Update) error {
 	}
 	validate := func(ctx workflow.Context, c C) error {
 		switch {
-		case r.updates >= r.limits.LastUpdates:
+		case r.updates >= r.Limits.LastUpdates:
 			return refuse(names.RunContinuingError, errContinuing)
 		case r.core == nil, r.commands.HasCarriedOut(workflow.GetCurrentUpdateInfo(ctx).ID):
 			return nil
-		case u.Action != "" && r.steering >= r.limits.NodeRequests:
+		case u.Action != "" && r.steering >= r.Limits.NodeRequests:
 			return refuse(names.TaskStateError, fmt.Errorf("%d requests to nodes of this run have no answer yet; try again", r.steering))
 		}
 		return refusal(r.commands.Check(u, command.CommandOf(c)))
@@ -95,7 +95,7 @@ func (r *run) handle(ctx workflow.Context, q *request) error {
 	case isRetry:
 		r.carryOut(q)
 		return q.err
-	case isDecision && r.in.GetSignedDecisions():
+	case isDecision && r.Input.GetSignedDecisions():
 		var err error
 		if q.invalid, err = r.verify(ctx, q); err != nil {
 			return err
@@ -121,7 +121,7 @@ func (r *run) handle(ctx workflow.Context, q *request) error {
 // signed for this task of this execution.
 func (r *run) verify(ctx workflow.Context, q *request) (why string, err error) {
 	d := q.command.GetDecision()
-	meant := &historyv1.Decision{Workflow: r.self, Execution: r.first, Task: q.command.GetTask(), Verdict: q.update.Verdict}
+	meant := &historyv1.Decision{Workflow: r.Self, Execution: r.First, Task: q.command.GetTask(), Verdict: q.update.Verdict}
 	if why := command.Misdirected(d, meant); why != "" {
 		return why, nil
 	}
