@@ -3,7 +3,6 @@ package definition
 import (
 	"fmt"
 	slashed "path"
-	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
@@ -16,10 +15,6 @@ var diskSize = lazyPattern(`^[1-9][0-9]*[KMGT]$`)
 
 // loginName matches the name of a virtual machine's user.
 var loginName = lazyPattern(`^[a-z_][a-z0-9_-]{0,31}$`)
-
-// IdleTimeout returns how long a machine runs without a session before it is stopped, or 0 if it is never stopped. The
-// expressions in spec must have been replaced.
-func IdleTimeout(spec *v1.VpsSpec) time.Duration { return duration(spec.GetIdleTimeout()) }
 
 // machineRules checks the specs of tasks of type vps.
 type machineRules struct{ containerRules }

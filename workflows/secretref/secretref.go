@@ -126,11 +126,3 @@ func (r Reference) checkVariable() *Fault {
 	}
 	return nil
 }
-
-// CheckStoreName returns why a name is not valid for a stored secret, or nil if it is.
-func CheckStoreName(name string) error {
-	if _, f := Parse(Store + ":" + name); f != nil {
-		return f
-	}
-	return nil
-}
