@@ -14,8 +14,7 @@ const (
 	CommandCharge = 512
 	// activityCharge covers an activity, without text written by users.
 	activityCharge = 2 << 10
-	// ChildCharge covers a child workflow, whose input is both in the answer that prepares it and in the command that starts
-	// it.
+	// ChildCharge covers a child workflow. The answer that prepares the child and the command that starts it both hold its input.
 	ChildCharge = 2*definition.MaxInlineInput + 4<<10
 )
 

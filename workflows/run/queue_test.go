@@ -13,7 +13,7 @@ import (
 // The loop carries out commands in the order of their arrival, and answers each with its own refusal.
 func TestCommandsAreCarriedOutInOrder(t *testing.T) {
 	t.Parallel()
-	r := newExecution(t, tasks(map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell}}))
+	r := newBegunRun(t, tasks(map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell}}))
 	apply(r, r.core.Start())
 	for _, name := range []string{names.HoldUpdate, names.HoldUpdate, names.ReleaseUpdate} {
 		i := slices.IndexFunc(command.Updates, func(u command.Update) bool { return u.Name == name })

@@ -10,8 +10,8 @@
 // an event to the execution that started it. Later executions wait for it with AwaitRuns, one activity for all children of a run.
 // A child waits for the end of its parent the same way and is cancelled when the parent has ended without it.
 //
-// A run that is reset to a point after the start of a child keeps that child. A run that is reset to an earlier point starts a
-// child of its own, whose ID contains the chain of the reset run; the child of the terminated execution cancels itself.
+// A run that is reset to a point after the start of a child keeps that child. A run that is reset to an earlier point starts
+// another child under an ID with the chain of the reset run, and the child of the terminated execution cancels itself.
 //
 // The package is pure: it imports proto, workflows/core/flight and the standard library, and nothing of Temporal.
 package child

@@ -20,8 +20,8 @@ import (
 
 var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-// newState returns the state of a run whose tasks wait: "ask" for two people who are admins, "build" for a node, "each", of which
-// there are two, for their start, and "vm", which runs until it is stopped.
+// newState returns the state of a run whose tasks wait: "ask" for two admins, "build" and "vm" for a node, and both instances of
+// "each" for their start. "vm" runs until it is stopped.
 func newState(t *testing.T) *State {
 	t.Helper()
 	spec, _ := structpb.NewStruct(map[string]any{"message": "ship it?", "approvals": 2, "roles": []any{"admin"}})

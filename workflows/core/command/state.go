@@ -36,7 +36,7 @@ func (s *State) shown(i int) string {
 	return s.Records.Of(i).Shown(s.Core.Task(i).State, s.Core.Definition(i).GetType())
 }
 
-// New returns the state of a run, of which earlier executions have carried out the updates with the given IDs.
+// New returns the state of a run. carriedOut holds the IDs of the updates that its earlier executions have carried out.
 func New(carriedOut []string) *State { return &State{carriedOut: slices.Clone(carriedOut)} }
 
 // maxCarriedOut is the number of updates whose repetition a run recognizes. Only those whose answers were lost are repeated, and

@@ -17,7 +17,7 @@ import (
 type Update struct {
 	Name, Description string
 	Argument          Argument
-	Verdict           string // of a decision, or "" if it is none
+	Verdict           string // of a decision; "" for any other update
 	Action            string // what the node of the task's attempt does before the command counts, or "" if the command needs no node
 	may               func(*State, int, *historyv1.TaskCommand) *Refusal
 }

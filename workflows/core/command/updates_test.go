@@ -78,7 +78,7 @@ func (s *State) do(t *testing.T, name, task, reason string) string {
 	return s.textOf(effects)
 }
 
-// What a command does follows from its name: the run shows and logs who has sent it, and the core is told about ends.
+// Each command shows or logs who has sent it. One that ends a task tells the core so.
 func TestCommandsAreCarriedOut(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -127,7 +127,7 @@ func TestDeadLetterIsRetried(t *testing.T) {
 	}
 }
 
-// The run that waits is that of an operator, once for each definition; partitions and continued runs do not ask again.
+// A run asks for an approval once for each definition. Partitions and continued runs do not ask again.
 func TestApprovalIsRequestedOnceForEachDefinition(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

@@ -85,8 +85,8 @@ func ended(t *testing.T, size int) *State {
 	return s
 }
 
-// request builds the request for an instance of the last task. It returns the calls that were made, each of which ends with an
-// error if it has one under the name of its activity.
+// request builds the request for an instance of the last task, and returns the calls that it made. fails holds the errors of calls
+// by their activities.
 func (s *State) request(number int, fails map[string]error) (*historyv1.ExecuteRequest, string) {
 	i, _ := s.core.Index(names.InstanceName("last", number))
 	var calls []string
