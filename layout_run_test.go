@@ -19,14 +19,14 @@ const view = "switchyard/workflows/view"
 // viewSetters are the functions and methods of the view by which a run tells it what has happened.
 var viewSetters = []string{
 	"New", "Restore", "RestoreRun",
-	"AddInstances", "End", "EndAttempt", "RecordChanged", "SetApproval", "SetContext", "SetCounts", "SetPausedBy", "SetPlace", "SetProblem", "SetRetryTime", "SetRunState", "SetSlotWait",
-	"SetStartedAt", "SetSteeredBy", "SetWaitReason", "Touch", "Update",
+	"AddInstances", "End", "EndAttempt", "SetApproval", "SetContext", "SetPausedBy", "SetProblem", "SetRetryTime", "SetRunState", "SetSlotWait",
+	"SetStartedAt", "SetSteeredBy", "Touch", "Update",
 }
 
 // viewProjections are the methods and fields of the view for what goes to people: in answers, events, error messages and reports,
 // and in the state from which the view of the next execution is restored.
 var viewProjections = []string{
-	"Answer", "Final", "Instances", "Save", "ShownCounts", "Text",
+	"Answer", "Final", "Instances", "Save",
 }
 
 // TestRunDoesNotReadTheView checks that workflows/run uses exactly these names of the view.

@@ -141,8 +141,11 @@ func AgentFacts(e *historyv1.AgentEvent) []Fact {
 	return facts
 }
 
-// PlaceFacts returns the facts for the placement that a task has been given.
+// PlaceFacts returns the facts for the placement that a task has been given, or none if a is nil.
 func PlaceFacts(a *historyv1.Assignment) []Fact {
+	if a == nil {
+		return nil
+	}
 	facts := []Fact{KeyScore.Of(a.GetScore()), KeyGPUs.Of(a.GetGpus())}
 	if a.NumaNode != nil {
 		facts = append(facts, KeyNUMANode.Of(a.GetNumaNode()))

@@ -64,10 +64,8 @@ func (r *run) spread(effects []fanout.Effect) {
 			r.carryOutCommand(r.commands.SetPaused(true, nil))
 		case fanout.Resume:
 			r.carryOutCommand(r.commands.SetPaused(false, nil))
-		case fanout.ShowCounts:
-			r.status.SetCounts(e.Task, e.Total, e.Counts)
-		case fanout.ShowWait:
-			r.status.SetWaitReason(e.Task, e.Text)
+		case fanout.Show:
+			r.status.Touch(e.Task)
 		case fanout.ShowNode:
 			r.wanted.AddNode(e.Node)
 		case fanout.ShowContext:
@@ -111,7 +109,7 @@ func (r *run) openPartitions() {
 
 // partitionFacts returns what a report of this partition tells.
 func (r *run) partitionFacts() fanout.Facts {
-	return fanout.Facts{Counts: r.status.ShownCounts(0), DurationEstimate: r.flight.DurationEstimate(0), Nodes: r.wanted.Nodes}
+	return fanout.Facts{Counts: r.flight.InstanceCounts(0), DurationEstimate: r.flight.DurationEstimate(0), Nodes: r.wanted.Nodes}
 }
 
 // report sends the run the state of this partition if it has changed.

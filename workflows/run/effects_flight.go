@@ -48,10 +48,6 @@ func (r *run) fly(effects []flight.Effect) {
 		case flight.StopTimer:
 			r.timers[e.Timer]()
 			delete(r.timers, e.Timer)
-		case flight.Expire:
-			r.expire(e.Task)
-		case flight.ExpireRun:
-			r.expireRun()
 		case flight.Reattach:
 			req := r.data.AttemptRequest(e.Unit)
 			req.Reattach, req.Stop = true, e.Stop
@@ -83,22 +79,11 @@ func (r *run) showFlight(effect flight.Effect) {
 		if rec := r.core.Task(e.Task); e.Event != "" {
 			r.log.Add(r.now(), e.Event, e.Task, rec.Node, rec.Attempt, rec.Claim, e.Text, e.Facts...)
 		}
-		r.status.RecordChanged(e.Task)
+		r.status.Touch(e.Task)
 	case flight.UseNode:
 		r.wanted.AddNode(e.Node)
-	case flight.ShowPlace:
-		var there []eventlog.Fact
-		if e.Assignment != nil {
-			there = eventlog.PlaceFacts(e.Assignment)
-		}
-		r.status.SetPlace(e.Task, e.Assignment.GetWhy(), e.Lead, there...)
-	case flight.ShowApproval:
-		r.status.SetPlace(e.Task, e.Text, -1)
-		r.status.Touch(e.Task)
 	case flight.LogCommand:
 		r.logCommand(e.Task, e.Event, e.Command)
-	case flight.ShowWait:
-		r.status.SetWaitReason(e.Task, e.Text)
 	case flight.ShowSlot:
 		r.showSlot(e.Holders)
 	case flight.ShowStarted:

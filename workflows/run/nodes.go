@@ -111,7 +111,7 @@ func (r *run) dispatch() {
 // execute starts the activity that begins or reattaches the attempt of a unit and waits for it.
 func (r *run) execute(u *flight.Unit, req *historyv1.ExecuteRequest) {
 	name, priority := r.core.Name(u.Members[0]), r.core.Definition(u.Lead).GetPriority()
-	options := options.Execute(req, name, u.Queue, priority, r.Input.GetOptions())
+	options := options.Execute(req, name, u.Assignment.GetQueue(), priority, r.Input.GetOptions())
 	options.HeartbeatTimeout = r.flight.Silence(u)
 	options.ScheduleToStartTimeout = max(options.ScheduleToStartTimeout, u.LeaseUntil.Sub(r.now()))
 	r.startFor(u, options, names.ExecuteActivity, req, dataflow.Written(req), func(f workflow.Future) {

@@ -190,11 +190,10 @@ func (r *run) isInterrupted() bool {
 // apply carries out the decisions of the core. What it learns meanwhile becomes the events of the next round.
 func (r *run) apply(d dag.Decisions) {
 	now := r.now()
-	r.status.AddInstances(r.core)
+	r.status.AddInstances()
 	for _, i := range d.Changed {
-		isGroup := i < r.graph.Len() && r.graph.FansOut(i)
-		r.records.Changed(i, r.core.Task(i), v1.IsRemote(r.core.Definition(i).GetType()), isGroup)
-		r.status.Update(i, r.core.Task(i), now)
+		r.records.Changed(i, r.core.Task(i), v1.IsRemote(r.core.Definition(i).GetType()), r.core.FansOut(i))
+		r.status.Update(i, now)
 		if v1.IsTaskDispatched(r.core.Task(i).State) {
 			r.fly(r.flight.StartDeadline(i, now)) // it is not called again for instances that were requeued
 		}

@@ -46,16 +46,16 @@ func newBegunRun(t *testing.T, def *v1.Definition) *run {
 	x.flight, x.fanOuts = flight.New(x.Config, x.core, x.records), fanout.New(x.Config, x.core, x.records, &structpb.Struct{})
 	x.settling = map[int64]flight.Effect{}
 	x.log = eventlog.New(x.core.Name, x.eventID)
-	x.status = view.New(x.Self, x.Input, graph, x.flight, x.records, x.log, startTime)
+	x.status = view.New(x.Self, x.Input, graph, x.core, x.flight, x.records, x.log, startTime)
 	x.commands.Facts = command.Facts{Core: x.core, Records: x.records, Flight: x.flight, FanOuts: x.fanOuts}
 	return x
 }
 
 // apply applies events to the core and shows the changed tasks.
 func apply(x *run, d dag.Decisions) dag.Decisions {
-	x.status.AddInstances(x.core)
+	x.status.AddInstances()
 	for _, i := range d.Changed {
-		x.status.Update(i, x.core.Task(i), x.now())
+		x.status.Update(i, x.now())
 	}
 	return d
 }

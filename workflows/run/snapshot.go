@@ -47,7 +47,7 @@ func (r *run) restore(left *historyv1.RunState) error {
 	r.log.ContinueFrom(left.GetEventSlices(), left.GetNextEvent())
 	r.status.RestoreRun(left)
 	r.commands.Restore(left)
-	r.status.AddInstances(r.core)
+	r.status.AddInstances()
 	for i := range r.core.Len() {
 		t := tasks[r.core.Name(i)]
 		fanOut := r.fanOuts.Restore(i, t)
@@ -110,7 +110,7 @@ func (r *run) newParts(context *structpb.Struct, created time.Time) {
 	r.flight = flight.New(c, r.core, r.records)
 	r.fanOuts = fanout.New(c, r.core, r.records, context)
 	r.log = eventlog.New(r.core.Name, r.eventID)
-	r.status = view.New(r.Self, r.Input, r.graph, r.flight, r.records, r.log, created)
+	r.status = view.New(r.Self, r.Input, r.graph, r.core, r.flight, r.records, r.log, created)
 	r.commands.Facts = command.Facts{Core: r.core, Records: r.records, Flight: r.flight, FanOuts: r.fanOuts}
 	r.data = dataflow.New(c, r.graph, r.commands)
 }

@@ -9,12 +9,8 @@ import (
 )
 
 // logAgent logs the agent turns and tool calls of task i's ended attempt, each at the time of its own end.
-func (s *shown) logAgent(i int, end *v1.Attempt) {
-	m := s.entries[i].extras
-	if m == nil || len(m.agentEvents) == 0 {
-		return
-	}
-	for _, e := range m.agentEvents {
+func (s *Status) logAgent(i int, end *v1.Attempt) {
+	for _, e := range s.entries[i].agentEvents {
 		took := time.Duration(e.GetTookMs()) * time.Millisecond
 		at := end.GetCompletedAt().AsTime()
 		if e.GetAt() != nil {
@@ -26,5 +22,5 @@ func (s *shown) logAgent(i int, end *v1.Attempt) {
 		}
 		s.log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, eventlog.AgentFacts(e)...)
 	}
-	m.agentEvents = nil
+	s.entries[i].agentEvents = nil
 }

@@ -51,11 +51,11 @@ func TestAgentEventsAreLoggedBeforeTheEndOfTheirAttempt(t *testing.T) {
 		"cancelled": {dag.Ended{State: v1.TaskCancelled, ExitCode: -1}, dag.Record{State: v1.TaskCancelled}, []string{`cancelled {}`}},
 	} {
 		b := newTestStatus(t, 1)
-		b.Update(0, dag.Record{State: v1.TaskAssigned, Node: "a", Claim: 1, Attempt: 4}, now)
+		become(b, 0, dag.Record{State: v1.TaskAssigned, Node: "a", Claim: 1, Attempt: 4}, now)
 		test.ended.Claim = 1
 		b.EndAttempt(0, flight.End{Attempt: 4, Place: flight.Place{Node: "a"}, Ended: test.ended, Response: agentAnswer(1)}, now)
-		b.Update(0, test.rec, now)
-		b.Update(0, test.rec, now)
+		become(b, 0, test.rec, now)
+		become(b, 0, test.rec, now)
 		got := dataOf(t, b.log)
 		if name == "moved" {
 			got = slices.DeleteFunc(got, func(e string) bool { return e == "queued {}" })
@@ -88,7 +88,7 @@ func TestAgentEventsOfAnAttemptAreBounded(t *testing.T) {
 	end := flight.End{Place: flight.Place{Node: "a"}, Ended: dag.Ended{Claim: 1, State: v1.TaskCompleted}, Response: agentAnswer(400)}
 	b.records.Ended(end)
 	b.EndAttempt(0, end, now)
-	b.Update(0, dag.Record{State: v1.TaskCompleted}, now)
+	become(b, 0, dag.Record{State: v1.TaskCompleted}, now)
 	events := b.log.Unstored("", 0).GetEvents()
 	first := events[1].GetData().GetFields()["turn"].GetNumberValue()
 	if n := len(events); n != maxAgentEvents+2 || first != 400-maxAgentEvents/2+1 {

@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -34,51 +33,79 @@ func (s *Status) runHeader(since int64) *v1.Run {
 	return h
 }
 
+// shownInstances is the most instances of a task that the status shows; the query "instances" shows all.
+const shownInstances = 1000
+
+// text returns what went wrong with task i, or why it waits.
+func (s *Status) text(i int) string {
+	own, rec := s.records.Of(i), s.core.Task(i)
+	switch shown := s.units.Shown(i); {
+	case s.away(i) != "":
+		return s.away(i)
+	case shown == v1.TaskPaused && own.Suspended != "":
+		return own.Suspended
+	case shown == v1.TaskPaused:
+		return s.units.ApprovalOf(i).Text()
+	case v1.IsTaskWaiting(rec.State):
+		return s.units.WaitText(i)
+	}
+	return cmp.Or(own.Wait, rec.Error)
+}
+
+// away returns why task i is lost until its node is back, or "" if it is not lost.
+func (s *Status) away(i int) string {
+	if v1.IsTaskDispatched(s.core.Task(i).State) {
+		return s.records.Of(i).Away
+	}
+	return ""
+}
+
 // taskMessage returns the message for task i, or for an instance in the form of a task. For a task that fans out it holds the
 // counts of the instances.
 func (s *Status) taskMessage(i int) *v1.Task {
-	e, def, own := &s.entries[i], s.definition(i), s.records.Of(i)
+	e, rec, def, own := &s.entries[i], s.core.Task(i), s.core.Definition(i), s.records.Of(i)
 	t := &v1.Task{
-		State: s.state(i), Reason: e.reason, Type: def.GetType(), Node: e.node, Attempt: e.attempt,
-		Error: s.Text(i), Result: own.Result(), DependsOn: def.GetDependsOn(), AssignedAt: e.assignedAt,
+		State: s.units.Shown(i), Reason: rec.Reason, Type: def.GetType(), Node: rec.Node, Attempt: rec.Attempt,
+		Error: s.text(i), Result: own.Result(), DependsOn: def.GetDependsOn(), AssignedAt: e.assignedAt,
 		StartedAt: e.startedAt, CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter,
-		Attempts: e.attempts, Suspicions: own.Suspicions, Held: own.Held, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
-		CachedFrom: own.CachedFrom, ChildRun: own.ChildRun,
+		Attempts: e.attempts, Suspicions: own.Suspicions, Held: own.Held, CachedFrom: own.CachedFrom, ChildRun: own.ChildRun,
+	}
+	if !own.QueuedAt.IsZero() {
+		t.QueuedAt = timestamppb.New(own.QueuedAt)
+	}
+	if rec.State == v1.TaskAssigned {
+		t.Notice = own.Silent
 	}
 	switch {
 	case s.away(i) != "":
 		t.Reason, t.Notice, t.CompletedAt = v1.ReasonNodeLost, s.away(i), timestamppb.New(own.AwayAt)
+	case t.State == v1.TaskPaused && own.Suspended != "":
+		t.Reason = v1.ReasonSuspended
 	case t.State == v1.TaskPaused:
-		t.Reason = s.pausedReason(i)
+		t.Reason = v1.ReasonApproval
 	}
-	if f := s.fanOut(i); f != nil {
-		count := int32(f.total)
-		t.Count, t.Counts = &count, maps.Clone(f.counts)
+	if n, ok := s.units.InstanceCount(i); ok {
+		count := int32(n)
+		t.Count, t.Counts = &count, s.units.InstanceCounts(i)
 	}
 	return t
 }
 
 // instanceMessage returns the message for instance i.
 func (s *Status) instanceMessage(i int) *v1.Instance {
-	e, own := &s.entries[i], s.records.Of(i)
+	t := s.taskMessage(i)
 	m := &v1.Instance{
-		Index: e.number, State: s.state(i), Reason: e.reason, Node: e.node, Attempt: e.attempt,
-		Error: s.Text(i), Result: own.Result(), AssignedAt: e.assignedAt, StartedAt: e.startedAt,
-		CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter, Attempts: e.attempts, Suspicions: own.Suspicions,
-		Held: own.Held, CreatedAt: s.fanOut(int(e.group)).createdAt, QueuedAt: s.queuedTime(i), Notice: s.notice(i),
-		CachedFrom: own.CachedFrom, ChildRun: own.ChildRun,
+		Index: int32(s.core.Number(i)), State: t.State, Reason: t.Reason, Node: t.Node, Attempt: t.Attempt, Error: t.Error, Result: t.Result,
+		AssignedAt: t.AssignedAt, StartedAt: t.StartedAt, CompletedAt: t.CompletedAt, ScheduledAfter: t.ScheduledAfter,
+		Attempts: t.Attempts, Suspicions: t.Suspicions, Held: t.Held, CreatedAt: s.entries[s.core.Group(i)].expandedAt,
+		QueuedAt: t.QueuedAt, Notice: t.Notice, CachedFrom: t.CachedFrom, ChildRun: t.ChildRun,
 	}
-	switch {
-	case s.away(i) != "":
-		m.Reason, m.Notice, m.CompletedAt = v1.ReasonNodeLost, s.away(i), timestamppb.New(own.AwayAt)
-	case m.State == v1.TaskPaused:
-		m.Reason = s.pausedReason(i)
-	}
-	if len(e.attempts) == 1 && v1.IsTaskTerminal(e.state) {
+	state := s.core.Task(i).State
+	if len(m.Attempts) == 1 && v1.IsTaskTerminal(state) {
 		m.Attempts = nil // the instance itself holds the same data
 	}
-	if e.lead >= 0 && e.state == v1.TaskAssigned {
-		lead := e.lead
+	if u := s.units.UnitOf(i); u != nil && len(u.Members) > 1 && state == v1.TaskAssigned {
+		lead := int32(s.core.Number(u.Members[0]))
 		m.Lead = &lead
 	}
 	return m
@@ -118,18 +145,18 @@ func (s *Status) Answer(req *historyv1.StatusRequest) (*historyv1.StatusResponse
 // addCheckpoint adds the checkpoint of task i, if it has one and has not completed, to an answer.
 func (s *Status) addCheckpoint(res *historyv1.StatusResponse, i int) {
 	checkpoint := s.records.Of(i).Checkpoint
-	if checkpoint == nil || v1.IsTaskSuccess(s.entries[i].state) {
+	if checkpoint == nil || v1.IsTaskSuccess(s.core.Task(i).State) {
 		return
 	}
 	if res.Checkpoints == nil {
 		res.Checkpoints = map[string]*historyv1.Checkpoint{}
 	}
-	res.Checkpoints[s.name(i)] = checkpoint
+	res.Checkpoints[s.core.Name(i)] = checkpoint
 }
 
 // part returns a function that adds task i to an answer, and the number of bytes that it adds.
 func (s *Status) part(res *historyv1.StatusResponse, i int) (add func(), bytes int) {
-	e, name, task := &s.entries[i], s.name(i), s.taskOf(i)
+	name, task := s.core.Name(i), s.core.TaskOf(i)
 	bytes = len(name) + len(s.records.Of(i).ResultKey)
 	group := res.Run.Tasks[s.graph.Name(task)]
 	if group == nil {
@@ -137,7 +164,7 @@ func (s *Status) part(res *historyv1.StatusResponse, i int) (add func(), bytes i
 		bytes += proto.Size(group)
 	}
 	var instance *v1.Instance
-	if e.group >= 0 {
+	if i != task {
 		instance = s.instanceMessage(i)
 		bytes += proto.Size(instance)
 	}
@@ -154,10 +181,10 @@ func (s *Status) part(res *historyv1.StatusResponse, i int) (add func(), bytes i
 // addKeys adds the record key and the claim of task i to an answer.
 func (s *Status) addKeys(res *historyv1.StatusResponse, i int) {
 	if key := s.records.Of(i).ResultKey; key != "" {
-		res.Records[s.name(i)] = key
+		res.Records[s.core.Name(i)] = key
 	}
-	if claim := s.entries[i].claim; claim != 0 {
-		res.Claims[s.name(i)] = claim
+	if claim := s.core.Task(i).Claim; claim != 0 {
+		res.Claims[s.core.Name(i)] = claim
 	}
 }
 
@@ -173,7 +200,7 @@ func (s *Status) Final(end *dag.End, now time.Time) *historyv1.StatusResponse {
 	res.Items = map[string]*historyv1.Items{}
 	for i := range s.graph.Len() {
 		if items := s.records.Of(i).Items; items != nil {
-			res.Items[s.name(i)] = items
+			res.Items[s.core.Name(i)] = items
 		}
 	}
 	res.Revision = s.revision
@@ -199,17 +226,16 @@ func (s *Status) Instances(req *historyv1.InstancesRequest) (*historyv1.Instance
 	}
 	items := s.records.ItemsOf(task, s.graph.Definition(task))
 	res := &historyv1.InstancesResponse{Records: map[int32]string{}, Claims: map[int32]int32{}, Next: req.GetFrom(), Items: items}
-	f := s.fanOut(task)
-	if f == nil || f.count == 0 {
+	first, count := s.core.Instances(task)
+	if count == 0 {
 		return res, nil
 	}
 	limit := int(req.GetLimit())
 	if limit <= 0 {
 		limit = shownInstances
 	}
-	size := 0
-	for number := max(int(req.GetFrom()), f.from); number < f.from+f.count && len(res.Instances) < limit; number++ {
-		i := f.first + number - f.from
+	size, skipped := 0, max(0, int(req.GetFrom())-s.core.Number(first))
+	for i := first + skipped; i < first+count && len(res.Instances) < limit; i++ {
 		m, key := s.instanceMessage(i), s.records.Of(i).ResultKey
 		if size += proto.Size(m) + len(key); size > eventlog.MaxAnswerBytes && len(res.Instances) > 0 {
 			break
@@ -218,7 +244,7 @@ func (s *Status) Instances(req *historyv1.InstancesRequest) (*historyv1.Instance
 		if key != "" {
 			res.Records[m.Index] = key
 		}
-		if claim := s.entries[i].claim; claim != 0 {
+		if claim := s.core.Task(i).Claim; claim != 0 {
 			res.Claims[m.Index] = claim
 		}
 		res.Next = m.Index + 1

@@ -36,32 +36,31 @@ func attemptOf(d flight.End, now time.Time) *v1.Attempt {
 
 // EndAttempt shows the end of a dispatch of task i, which the record of the task already has; Update then shows the resulting
 // record of the core. Times that the node does not report are set to now.
-func (s *shown) EndAttempt(i int, end flight.End, now time.Time) {
+func (s *Status) EndAttempt(i int, end flight.End, now time.Time) {
 	e := &s.entries[i]
 	attempt := attemptOf(end, now)
 	if attempt.AssignedAt == nil && attempt.Node == end.Node {
 		attempt.AssignedAt = e.assignedAt // the node could not report it
 	}
-	e.ended, e.lead = attempt, -1
+	e.ended = attempt
 	if end.IsSuspect() {
 		s.Touch(i)
 	}
 	if events := end.Response.GetAgentEvents(); len(events) > 0 {
-		s.extrasOf(i).agentEvents = events[max(0, len(events)-maxAgentEvents):]
+		e.agentEvents = events[max(0, len(events)-maxAgentEvents):]
 	}
 	if end.Ended.State == v1.AttemptMoved {
 		return
 	}
-	s.change(i, func(e *entry) {
-		if attempt.AssignedAt != nil {
-			e.assignedAt = attempt.AssignedAt
-		}
-		e.startedAt, e.completedAt = attempt.StartedAt, nil
-		if attempt.State == v1.TaskCompleted && e.group >= 0 && len(e.attempts) == 0 {
-			return // the instance itself holds everything there is to show
-		}
-		if e.attempts = append(e.attempts, attempt); len(e.attempts) > maxAttempts {
-			e.attempts = e.attempts[len(e.attempts)-maxAttempts:]
-		}
-	})
+	s.Touch(i)
+	if attempt.AssignedAt != nil {
+		e.assignedAt = attempt.AssignedAt
+	}
+	e.startedAt, e.completedAt = attempt.StartedAt, nil
+	if attempt.State == v1.TaskCompleted && s.core.Group(i) >= 0 && len(e.attempts) == 0 {
+		return // the instance itself holds everything there is to show
+	}
+	if e.attempts = append(e.attempts, attempt); len(e.attempts) > maxAttempts {
+		e.attempts = e.attempts[len(e.attempts)-maxAttempts:]
+	}
 }

@@ -32,9 +32,9 @@ func TestAttemptRecordsItsPlaceOnTheNode(t *testing.T) {
 func TestAttemptWithoutAnAnswerWasAssigned(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)
-	b.Update(0, dag.Record{State: v1.TaskAssigned, Claim: 1, Node: "a"}, time.Unix(2, 0))
+	become(b, 0, dag.Record{State: v1.TaskAssigned, Claim: 1, Node: "a"}, time.Unix(2, 0))
 	b.EndAttempt(0, ending("a", v1.TaskFailed, nil), time.Unix(3, 0))
-	b.Update(0, dag.Record{State: v1.TaskFailed, Claim: 1, Node: "a"}, time.Unix(3, 0))
+	become(b, 0, dag.Record{State: v1.TaskFailed, Claim: 1, Node: "a"}, time.Unix(3, 0))
 	a := b.taskMessage(0).GetAttempts()[0]
 	if a.GetAssignedAt().GetSeconds() != 2 || a.GetCompletedAt().GetSeconds() != 3 {
 		t.Errorf("assigned at %v, completed at %v", a.GetAssignedAt(), a.GetCompletedAt())
@@ -66,7 +66,7 @@ func TestTaskOfASilentNodeRuns(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)
 	now := time.Unix(100, 0)
-	b.Update(0, dag.Record{State: v1.TaskAssigned, Node: "n", Claim: 1}, now)
+	become(b, 0, dag.Record{State: v1.TaskAssigned, Node: "n", Claim: 1}, now)
 	if task := b.taskMessage(0); task.GetState() != v1.TaskAssigned || task.GetNotice() != "" {
 		t.Fatalf("before: %v", task)
 	}
@@ -87,7 +87,7 @@ func TestTaskOfAnAbsentNodeIsLostUntilTheNodeIsBack(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 1)
 	now := time.Unix(100, 0)
-	b.Update(0, dag.Record{State: v1.TaskRunning, Node: "n", Claim: 1}, now)
+	become(b, 0, dag.Record{State: v1.TaskRunning, Node: "n", Claim: 1}, now)
 	b.records.At(0).Suspended = "by me"
 	b.records.At(0).Away, b.records.At(0).AwayAt = "nothing has come", now
 	away := b.taskMessage(0)
@@ -95,8 +95,9 @@ func TestTaskOfAnAbsentNodeIsLostUntilTheNodeIsBack(t *testing.T) {
 		!away.GetCompletedAt().AsTime().Equal(now) || !v1.IsTaskAway(away.GetState(), away.GetNotice()) {
 		t.Errorf("the task is %v", away)
 	}
-	carried := saveTask(b, dag.Record{State: v1.TaskRunning, Node: "n", Claim: 1})
+	carried := save(b).GetTasks()["t0"]
 	next := newTestStatus(t, 1)
+	*next.core = *b.core
 	next.records.Restore(0, carried, false)
 	next.Restore(0, carried)
 	if again := next.taskMessage(0); again.GetState() != v1.TaskLost || again.GetCompletedAt() == nil || again.GetNotice() == "" {

@@ -30,7 +30,7 @@ func dataOf(t *testing.T, l *eventlog.Log) []string {
 func TestEventDataOfAnAttempt(t *testing.T) {
 	t.Parallel()
 	now, numa := time.Unix(9, 0), int32(0)
-	placed := &historyv1.Assignment{Score: 87.5, Gpus: []int32{2, 3}, NumaNode: &numa, Why: "score 87.5: cpu 87.5"}
+	placed := &historyv1.Assignment{Task: "t0", Claim: 1, Score: 87.5, Gpus: []int32{2, 3}, NumaNode: &numa, Why: "score 87.5: cpu 87.5"}
 	assigned := `assigned {"gpus":[2,3],"numaNode":0,"score":87.5}`
 	for name, test := range map[string]struct {
 		result *v1.TaskResult
@@ -73,13 +73,16 @@ func TestEventDataOfAnAttempt(t *testing.T) {
 		},
 	} {
 		b := newTestStatus(t, 1)
-		b.SetPlace(0, placed.GetWhy(), -1, eventlog.PlaceFacts(placed)...)
-		b.Update(0, dag.Record{State: v1.TaskAssigned, Node: "a", Claim: 1}, now)
+		b.core.Start()
+		b.units.Want(0)
+		b.units.Admit(now)
+		b.units.News(&historyv1.PlaceResponse{Assigned: []*historyv1.Assignment{placed}})
+		become(b, 0, dag.Record{State: v1.TaskAssigned, Node: "a", Claim: 1}, now)
 		if test.rec.State == v1.TaskKilled {
 			b.SetSteeredBy(0, "ann")
 		}
 		b.EndAttempt(0, flight.End{Place: flight.Place{Node: "a"}, Ended: test.ended, Response: &historyv1.ExecuteResponse{Result: test.result}}, now)
-		b.Update(0, test.rec, now)
+		become(b, 0, test.rec, now)
 		if got, want := dataOf(t, b.log), append([]string{assigned}, test.want...); !slices.Equal(got, want) {
 			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
@@ -89,22 +92,19 @@ func TestEventDataOfAnAttempt(t *testing.T) {
 func TestEventDataWithoutAnAttempt(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(9, 0)
-	b := newTestStatus(t, 4)
+	b := newTestStatus(t, 3)
 	b.records.At(0).CachedFrom = "ci-1"
-	b.Update(0, dag.Record{State: v1.TaskCompleted}, now)
-	b.Update(1, dag.Record{State: v1.TaskSkipped, Reason: v1.ReasonUpstream, Error: "t0 has failed"}, now)
+	become(b, 0, dag.Record{State: v1.TaskCompleted}, now)
+	become(b, 1, dag.Record{State: v1.TaskSkipped, Reason: v1.ReasonUpstream, Error: "t0 has failed"}, now)
 	b.SetSteeredBy(1, "ann")
-	b.Update(1, dag.Record{State: v1.TaskQueued, Retried: true, Claim: 1}, now)
+	become(b, 1, dag.Record{State: v1.TaskQueued, Retried: true, Claim: 1}, now)
 	b.SetRetryTime(2, time.Unix(60, 0), now)
-	b.extrasOf(3).fanOut = &fanOut{total: 12, counts: map[string]int32{}}
-	b.Update(3, dag.Record{State: v1.TaskRunning}, now)
 	want := []string{
 		`completed {"cachedFrom":"ci-1"}`,
 		`skipped {"error":"t0 has failed","reason":"upstream"}`,
 		`retried {"by":"ann"}`,
 		`queued {}`,
 		`retried {"until":"1970-01-01T00:01:00Z"}`,
-		`expanded {"instances":12}`,
 	}
 	if got := dataOf(t, b.log); !slices.Equal(got, want) {
 		t.Errorf("got %s, want %s", got, want)

@@ -13,7 +13,7 @@ import (
 
 // logChange logs a change of task i. It is called before the shown state is updated. end is the end of a dispatch, or nil if
 // none has ended, and rec is the resulting record of the core.
-func (s *shown) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
+func (s *Status) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time) {
 	e := &s.entries[i]
 	was := e.state
 	at := now
@@ -39,11 +39,11 @@ func (s *shown) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time)
 	case rec.State == was: // something else about it has changed
 	case rec.State == v1.TaskAssigned && rec.Node == "": // it waits for approval or for another run
 	case rec.State == v1.TaskAssigned:
-		add(v1.EventAssigned, e.why, e.place...)
-		e.place = nil
+		a := s.units.AssignmentOf(i)
+		add(v1.EventAssigned, a.GetWhy(), eventlog.PlaceFacts(a)...)
 	case rec.State == v1.TaskRunning:
-		if f := s.fanOut(i); f != nil {
-			add(v1.EventExpanded, fmt.Sprintf("into %d instances", f.total), eventlog.KeyInstances.Of(int32(f.total)))
+		if n, ok := s.units.InstanceCount(i); ok {
+			add(v1.EventExpanded, fmt.Sprintf("into %d instances", n), eventlog.KeyInstances.Of(int32(n)))
 		}
 	case rec.State == v1.TaskCompleted: // its instances have completed, or a result was reused
 		detail, run := "", s.records.Of(i).CachedFrom
@@ -65,15 +65,14 @@ func (s *shown) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time)
 }
 
 // popSteeredBy returns and clears who requeued, cancelled or killed task i, or "" if unknown.
-func (s *shown) popSteeredBy(i int) (who string) {
-	if m := s.entries[i].extras; m != nil {
-		who, m.steeredBy = m.steeredBy, ""
-	}
+func (s *Status) popSteeredBy(i int) (who string) {
+	e := &s.entries[i]
+	who, e.steeredBy = e.steeredBy, ""
 	return who
 }
 
 // logEnd logs the end of a dispatch of task i. It reports whether the change needs no further event.
-func (s *shown) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) bool {
+func (s *Status) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) bool {
 	add := func(at time.Time, event, detail string, data ...eventlog.Fact) {
 		s.log.Add(at, event, i, end.GetNode(), end.GetAttempt(), end.GetClaim(), detail, data...)
 	}

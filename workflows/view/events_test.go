@@ -33,7 +33,7 @@ func TestEventsFollowTheStatesOfTasks(t *testing.T) {
 			t.Fatal(err)
 		}
 		core := dag.New(graph)
-		b := New("r-1", &historyv1.RunInput{Definition: def}, graph, noUnits, flight.NewRecords(nil), newTestLog(core.Name), time.Unix(0, 0))
+		b := statusOf(def, graph, core)
 		for i := range n {
 			b.log.Add(time.Unix(0, 0), v1.EventSubmitted, i, "", 0, 0, "")
 		}
@@ -42,7 +42,7 @@ func TestEventsFollowTheStatesOfTasks(t *testing.T) {
 		carryOut := func(d dag.Decisions) {
 			clock++
 			for _, i := range d.Changed {
-				b.Update(i, core.Task(i), now())
+				b.Update(i, now())
 			}
 			for _, back := range d.Backoff {
 				b.SetRetryTime(back.Task, now().Add(back.Delay), now())
@@ -62,7 +62,6 @@ func TestEventsFollowTheStatesOfTasks(t *testing.T) {
 			case rec.Backoff:
 				e = dag.BackoffOver{Task: i, Claim: rec.Claim}
 			case rec.State == v1.TaskQueued:
-				b.SetPlace(i, "why", -1)
 				e = dag.Placed{Task: i, Claim: rec.Claim, Node: "a"}
 			case rec.State == v1.TaskAssigned:
 				state := rapid.SampledFrom([]string{"completed", "failed", "failed", "lost", "killed", "moved"}).Draw(t, "ends")
@@ -106,7 +105,7 @@ func checkNewest(t *rapid.T, b *Status, core *dag.State) {
 		}
 	}
 	for i := range b.entries {
-		rec, event := core.Task(i), newest[b.name(i)]
+		rec, event := core.Task(i), newest[b.core.Name(i)]
 		var ok bool
 		switch {
 		case rec.State == v1.TaskPending:

@@ -3,6 +3,7 @@ package view
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,16 +28,16 @@ func newFan(t interface{ Fatal(...any) }, count int) (*Status, *dag.State) {
 		t.Fatal(err)
 	}
 	core := dag.New(graph)
-	b := New("fan-1", &historyv1.RunInput{Definition: def}, graph, noUnits, flight.NewRecords(nil), newTestLog(core.Name), time.Unix(0, 0))
+	b := statusOf(def, graph, core)
 	apply(b, core, core.Start(), 1)
 	apply(b, core, core.Apply(dag.Expanded{Task: 0, Count: count}), 2)
 	return b, core
 }
 
 func apply(b *Status, core *dag.State, d dag.Decisions, second int64) {
-	b.AddInstances(core)
+	b.AddInstances()
 	for _, i := range d.Changed {
-		b.Update(i, core.Task(i), time.Unix(second, 0))
+		b.Update(i, time.Unix(second, 0))
 	}
 }
 
@@ -173,8 +174,8 @@ func TestStateKeepsInstances(t *testing.T) {
 	apply(b, core, core.Apply(ended), 5)
 	own := b.records.At(4)
 	own.Checkpoint, own.Held, own.HeldBy = &historyv1.Checkpoint{Data: []byte("half")}, true, "by ann: not yet"
-	b.RecordChanged(4)
-	runState := save(b, core)
+	b.Touch(4)
+	runState := save(b)
 
 	records := make([]dag.Record, core.Len())
 	for i := range records {
@@ -186,8 +187,7 @@ func TestStateKeepsInstances(t *testing.T) {
 	if a, c := core.Records(), next.Records(); fmt.Sprint(a) != fmt.Sprint(c) {
 		t.Errorf("the core continues with\n%v, want\n%v", c, a)
 	}
-	after := New("fan-1", &historyv1.RunInput{Definition: &v1.Definition{}}, b.graph, noUnits, flight.NewRecords(nil), newTestLog(next.Name), time.Unix(0, 0))
-	after.AddInstances(next)
+	after := statusOf(&v1.Definition{}, b.graph, next)
 	for i := range next.Len() {
 		if task := runState.GetTasks()[next.Name(i)]; task != nil {
 			after.records.Restore(i, task, true)
@@ -200,11 +200,20 @@ func TestStateKeepsInstances(t *testing.T) {
 			want.Held, want.Error = false, "" // these are carried for the whole run
 		}
 		if got := after.taskMessage(i); !proto.Equal(got, want) {
-			t.Errorf("%s is %v, want %v", b.name(i), got, want)
+			t.Errorf("%s is %v, want %v", b.core.Name(i), got, want)
 		}
 	}
 	if !proto.Equal(after.records.Of(0).Items, b.records.Of(0).Items) || string(after.records.Of(4).Checkpoint.GetData()) != "half" || len(runState.GetHeld()) != 1 || runState.GetHeld()[0] != "each[2]" || runState.GetHeldBy()["each[2]"] != "by ann: not yet" {
 		t.Errorf("items %v, checkpoint %v, held %v", after.records.Of(0).Items, after.records.Of(4).Checkpoint, runState.GetHeld())
+	}
+}
+
+// The event of the expansion holds the number of instances.
+func TestExpansionIsLogged(t *testing.T) {
+	t.Parallel()
+	b, _ := newFan(t, 12)
+	if got := dataOf(t, b.log); !slices.Contains(got, `expanded {"instances":12}`) {
+		t.Errorf("got %s", got)
 	}
 }
 

@@ -16,23 +16,43 @@ import (
 
 // Status is a run as people see it. Messages are created on request. Data that they share with the status is never modified,
 // only replaced.
-//
-// The tasks are in its embedded parts. Each part embeds the next: shown derives the state that people see, and table holds the
-// entries.
 type Status struct {
-	*shown
+	log      *eventlog.Log // of the run
+	graph    *dag.Graph
+	core     *dag.State
+	units    *flight.State
+	records  *flight.Records
+	revision int64   // of the newest change
+	entries  []entry // the tasks first and then the instances, under the same indices as the core
+	order    order
+
 	run             *v1.Run // without its tasks
 	contextRevision int64   // of the newest change of the context
 	pausedBy        string  // who has paused the run, and why, or "" if it is not paused or that is unknown
 	slotWait        string  // why the run waits for its run slot, or "" if it does not wait
 }
 
-// New returns the status of a run that is about to begin. The status shows what the records say, and never changes them. It adds
-// the events of tasks to the log of the run.
-func New(id string, in *historyv1.RunInput, graph *dag.Graph, units *flight.State, records *flight.Records, log *eventlog.Log, created time.Time) *Status {
-	tasks := newTable(in, graph, units, records, log)
-	return &Status{
-		shown: &shown{table: tasks},
+// entry is what is shown of a task or an instance, beside its records.
+type entry struct {
+	state string // in the core, and the claim, when its newest event was logged
+	claim int32
+
+	assignedAt, startedAt, completedAt, scheduledAfter *timestamppb.Timestamp
+	expandedAt                                         *timestamppb.Timestamp // when its instances were created; nil if it has none
+	attempts                                           []*v1.Attempt
+
+	ended       *v1.Attempt             // ended dispatch, until the core has processed it
+	agentEvents []*historyv1.AgentEvent // of the ended dispatch, until they are logged
+	steeredBy   string                  // who requeued, cancelled or killed it, until that event is logged
+
+	revision int64
+}
+
+// New returns the status of a run that is about to begin. The status shows what the core and the records say, and never changes
+// them. It adds the events of tasks to the log of the run.
+func New(id string, in *historyv1.RunInput, graph *dag.Graph, core *dag.State, units *flight.State, records *flight.Records, log *eventlog.Log, created time.Time) *Status {
+	s := &Status{
+		log: log, graph: graph, core: core, units: units, records: records, entries: make([]entry, 0, core.Len()), order: newOrder(),
 		run: &v1.Run{
 			Id:         id,
 			Name:       in.GetDefinition().GetName(),
@@ -45,8 +65,29 @@ func New(id string, in *historyv1.RunInput, graph *dag.Graph, units *flight.Stat
 			SubmittedBy: in.GetBy(),
 			Batch:       in.GetBatch(),
 		},
-		contextRevision: tasks.revision,
 	}
+	s.AddInstances()
+	s.contextRevision = s.revision
+	return s
+}
+
+// AddInstances adds the instances of the core that the status does not have yet.
+func (s *Status) AddInstances() {
+	for i := len(s.entries); i < s.core.Len(); i++ {
+		s.entries = append(s.entries, entry{state: v1.TaskPending})
+		s.Touch(i)
+	}
+}
+
+// Touch shows task i again, because something about it has changed. For an instance that is not shown, its task is shown,
+// because the counts of the task change.
+func (s *Status) Touch(i int) {
+	if s.core.Number(i) >= shownInstances {
+		i = s.core.Group(i)
+	}
+	s.revision++
+	s.entries[i].revision = s.revision
+	s.order.toEnd(i)
 }
 
 // SetContext shows a new context.

@@ -27,27 +27,29 @@ func newTestStatus(t interface{ Fatal(...any) }, tasks int) *Status {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return New("run-1", &historyv1.RunInput{Definition: def}, graph, noUnits, flight.NewRecords(nil), newTestLog(graph.Name), time.Unix(0, 0))
+	return statusOf(def, graph, dag.New(graph))
 }
 
-// noUnits is the state of units of a run in which nothing is in flight.
-var noUnits = flight.New(flight.Config{}, nil, flight.NewRecords(nil))
-
-// newTestLog returns the log of a run whose tasks have names.
-func newTestLog(name func(int) string) *eventlog.Log {
-	return eventlog.New(name, func(number int64) string { return fmt.Sprint(number) })
+// statusOf returns the status of a run with a core, in which nothing is in flight.
+func statusOf(def *v1.Definition, graph *dag.Graph, core *dag.State) *Status {
+	in, records := &historyv1.RunInput{Definition: def}, flight.NewRecords(nil)
+	log := eventlog.New(core.Name, func(number int64) string { return fmt.Sprint(number) })
+	return New("run-1", in, graph, core, flight.New(flight.Config{Input: in}, core, records), records, log, time.Unix(0, 0))
 }
 
-// saveTask returns the saved state of the first task, whose record in the core is given.
-func saveTask(b *Status, rec dag.Record) *historyv1.TaskState {
-	return save(b, dag.Restore(b.graph, []dag.Record{rec})).GetTasks()["t0"]
+// become gives a task another record in the core, and shows it.
+func become(b *Status, i int, rec dag.Record, now time.Time) {
+	all := b.core.Records()
+	all[i] = rec
+	*b.core = *dag.Restore(b.graph, all)
+	b.Update(i, now)
 }
 
 // save returns the saved state of a run.
-func save(b *Status, core *dag.State) *historyv1.RunState {
+func save(b *Status) *historyv1.RunState {
 	c := &historyv1.RunState{Tasks: map[string]*historyv1.TaskState{}}
-	core.Save(c)
-	flight.New(flight.Config{}, core, b.records).Save(c)
+	b.core.Save(c)
+	b.units.Save(c)
 	b.Save(c)
 	return c
 }
@@ -115,7 +117,8 @@ func TestAnswersReturnEachChangeOnce(t *testing.T) {
 				b.SetContext(&structpb.Struct{Fields: map[string]*structpb.Value{"step": structpb.NewNumberValue(float64(step))}})
 			default:
 				i := rapid.IntRange(0, n-1).Draw(t, "task")
-				b.SetWaitReason(i, strings.Repeat("x", step))
+				b.records.At(i).Wait = strings.Repeat("x", step)
+				b.Touch(i)
 				fresh[i] = true
 			}
 		}
@@ -149,9 +152,9 @@ func TestAnswersStayAsTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := proto.CloneOf(before)
-	b.Update(0, dag.Record{State: v1.TaskAssigned, Node: "a"}, time.Unix(1, 0))
+	become(b, 0, dag.Record{State: v1.TaskAssigned, Node: "a"}, time.Unix(1, 0))
 	b.EndAttempt(0, ending("a", v1.TaskCompleted, &historyv1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "done"}}), time.Unix(1, 5))
-	b.Update(0, dag.Record{State: v1.TaskCompleted, Node: "a"}, time.Unix(2, 0))
+	become(b, 0, dag.Record{State: v1.TaskCompleted, Node: "a"}, time.Unix(2, 0))
 	b.SetContext(&structpb.Struct{})
 	if !proto.Equal(before, kept) {
 		t.Errorf("an answer has changed from %v to %v", kept, before)
@@ -162,8 +165,8 @@ func TestAnswersStayAsTheyAre(t *testing.T) {
 func TestStateKeepsTheStatus(t *testing.T) {
 	t.Parallel()
 	b := newTestStatus(t, 3)
-	b.Update(0, dag.Record{State: v1.TaskQueued, Claim: 1}, time.Unix(1, 0))
-	b.Update(0, dag.Record{State: v1.TaskAssigned, Claim: 1, Node: "a"}, time.Unix(2, 0))
+	become(b, 0, dag.Record{State: v1.TaskQueued, Claim: 1}, time.Unix(1, 0))
+	become(b, 0, dag.Record{State: v1.TaskAssigned, Claim: 1, Node: "a"}, time.Unix(2, 0))
 	failed := &historyv1.ExecuteResponse{Record: "key", Result: &v1.TaskResult{ExitCode: 3, Stderr: "the end"}}
 	end := ending("a", v1.TaskFailed, failed)
 	end.Unacknowledged, end.Outcome = true, v1.OutcomeSystem
@@ -175,16 +178,17 @@ func TestStateKeepsTheStatus(t *testing.T) {
 		{State: v1.TaskPending, ExitCode: -1},
 	}
 	for i, rec := range records {
-		b.Update(i, rec, time.Unix(3, 0))
+		become(b, i, rec, time.Unix(3, 0))
 	}
 	b.SetRetryTime(0, time.Unix(4, 0), time.Unix(3, 0))
 	b.records.At(0).Queue(time.Unix(4, 7))
 
-	runState := save(b, dag.Restore(b.graph, records))
+	runState := save(b)
 	if len(runState.GetTasks()) != 2 {
 		t.Errorf("%d tasks continue, want those 2 that are not pending", len(runState.GetTasks()))
 	}
 	next := newTestStatus(t, 3)
+	*next.core = *dag.Restore(b.graph, records)
 	for i := range records {
 		if task := runState.GetTasks()[b.graph.Name(i)]; task != nil {
 			next.records.Restore(i, task, false)
@@ -218,13 +222,13 @@ func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 	s.SetRunState(v1.RunPaused)
 	res, _ := s.Answer(&historyv1.StatusRequest{})
 	shown := res.GetRun()
-	if task := shown.GetTasks()[s.name(0)].GetError(); task != "by ann: not yet" || shown.GetError() != "paused by bob: lunch" {
+	if task := shown.GetTasks()[s.core.Name(0)].GetError(); task != "by ann: not yet" || shown.GetError() != "paused by bob: lunch" {
 		t.Errorf("the task shows %q, the run %q", task, shown.GetError())
 	}
-	if c := save(s, dag.New(s.graph)); c.GetHeldBy()[s.name(0)] != "by ann: not yet" || c.GetPausedBy() != "paused by bob: lunch" {
+	if c := save(s); c.GetHeldBy()[s.core.Name(0)] != "by ann: not yet" || c.GetPausedBy() != "paused by bob: lunch" {
 		t.Errorf("the next execution is given %v", c)
 	}
-	if s.records.At(0).HeldBy = ""; s.Text(0) != "by a person" {
-		t.Errorf("the task shows %q", s.Text(0))
+	if s.records.At(0).HeldBy = ""; s.text(0) != "by a person" {
+		t.Errorf("the task shows %q", s.text(0))
 	}
 }

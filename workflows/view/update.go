@@ -8,57 +8,60 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/eventlog"
 )
 
-// Update shows the core's record of task i and logs the change.
-func (s *shown) Update(i int, rec dag.Record, now time.Time) {
-	e := &s.entries[i]
-	end := e.ended
+// Update shows task i, which has changed in the core, and logs the change.
+func (s *Status) Update(i int, now time.Time) {
+	e, rec := &s.entries[i], s.core.Task(i)
+	end, wasOver, isOver := e.ended, v1.IsTaskTerminal(e.state), v1.IsTaskTerminal(rec.State)
 	e.ended = nil
 	s.logChange(i, rec, end, now)
-	e.claim = rec.Claim
 	if rec.State == v1.TaskAssigned && e.state != v1.TaskAssigned {
 		e.assignedAt, e.startedAt, e.scheduledAfter = timestamppb.New(now), nil, nil
 	}
 	switch {
-	case !v1.IsTaskTerminal(rec.State) && v1.IsTaskTerminal(e.state): // it was requeued, or waits for a task that was
-		s.forget(i)
-	case v1.IsTaskTerminal(rec.State) && end != nil && end.State != v1.AttemptMoved:
+	case wasOver && !isOver: // it was requeued, or waits for a task that was
+		e.assignedAt, e.startedAt, e.completedAt, e.steeredBy = nil, nil, nil, ""
+	case isOver && end != nil && end.State != v1.AttemptMoved:
 		e.completedAt = end.CompletedAt
-	case v1.IsTaskTerminal(rec.State) && e.completedAt == nil:
+	case isOver && e.completedAt == nil:
 		e.completedAt = timestamppb.New(now)
 	}
-	s.countGroup(i, e.state, rec, now)
-	e.state, e.reason, e.text = rec.State, rec.Reason, rec.Error
-	e.node, e.attempt = rec.Node, rec.Attempt
-	s.recount(i)
+	if s.core.FansOut(i) {
+		e.expand(rec, now)
+	}
+	e.state, e.claim = rec.State, rec.Claim
 	s.Touch(i)
 }
 
-// forget clears the end of task i.
-func (s *shown) forget(i int) {
-	e := &s.entries[i]
-	e.assignedAt, e.startedAt, e.completedAt = nil, nil, nil
-	if m := e.extras; m != nil {
-		m.steeredBy = ""
+// expand shows when the instances of a task were created, and when the first of them could start. A task that fans out over
+// nothing completes at once.
+func (e *entry) expand(rec dag.Record, now time.Time) {
+	switch {
+	case rec.State == v1.TaskRunning:
+		e.expandedAt = cmp.Or(e.expandedAt, timestamppb.New(now))
+		if e.startedAt == nil || e.state != v1.TaskRunning {
+			e.startedAt = timestamppb.New(now)
+		}
+	case rec.State == v1.TaskCompleted && e.expandedAt == nil:
+		e.startedAt = timestamppb.New(now)
 	}
 }
 
-// countGroup counts the tasks whose instances begin or end.
-func (s *shown) countGroup(i int, was string, rec dag.Record, now time.Time) {
-	if s.entries[i].group >= 0 || !s.graph.FansOut(i) {
-		return
+// SetRetryTime shows when task i is retried.
+func (s *Status) SetRetryTime(i int, at time.Time, now time.Time) {
+	e, rec := &s.entries[i], s.core.Task(i)
+	if e.scheduledAfter == nil { // otherwise a previous execution has logged it
+		until := at.UTC().Format(time.RFC3339Nano)
+		s.log.Add(now, v1.EventRetried, i, "", rec.Attempt, rec.Claim, "waits until "+until, eventlog.KeyUntil.Of(until))
 	}
-	switch {
-	case rec.State == v1.TaskRunning:
-		if f := s.fanOut(i); f != nil {
-			f.createdAt = cmp.Or(f.createdAt, timestamppb.New(now))
-		}
-		if e := &s.entries[i]; e.startedAt == nil || was != v1.TaskRunning {
-			e.startedAt = timestamppb.New(now)
-		}
-	case rec.State == v1.TaskCompleted && s.fanOut(i) == nil: // it fans out over nothing
-		s.extrasOf(i).fanOut = &fanOut{counts: map[string]int32{}}
-		s.entries[i].startedAt = timestamppb.New(now)
-	}
+	e.scheduledAfter = timestamppb.New(at)
+	s.Touch(i)
 }
+
+// SetStartedAt records when the running attempt of task i started.
+func (s *Status) SetStartedAt(i int, at *timestamppb.Timestamp) { s.entries[i].startedAt = at }
+
+// SetSteeredBy records who requeues, cancels or kills task i, for the event of that.
+func (s *Status) SetSteeredBy(i int, who string) { s.entries[i].steeredBy = who }

@@ -135,9 +135,11 @@ func TestDeadLettersOfPartitionsCount(t *testing.T) {
 	t.Parallel()
 	s := newState(t)
 	i := s.deadLetter(t, "build")
-	s.FanOuts.Restore(i, &historyv1.TaskState{
+	before := &historyv1.TaskState{
 		Task: &v1.Task{Counts: map[string]int32{v1.TaskDeadLetter: 3}}, Partitions: []*historyv1.PartitionReport{{Over: true}},
-	})
+	}
+	s.FanOuts.Restore(i, before)
+	s.Records.Restore(i, before, true)
 	if got := s.DeadLetters(); got != 4 {
 		t.Errorf("%d dead letters, want 4", got)
 	}

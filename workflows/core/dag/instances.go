@@ -22,6 +22,11 @@ func (s *State) Number(i int) int { return s.records.number(i) }
 // Definition returns the definition of task i, or that of its task if i is an instance. It belongs to the graph.
 func (s *State) Definition(i int) *v1.TaskDefinition { return s.records.node(i).def }
 
+// FansOut reports whether i is a task that runs as instances.
+func (s *State) FansOut(i int) bool {
+	return i < s.records.graph.Len() && s.records.graph.FansOut(i)
+}
+
 // Group returns the task that i is an instance of, or -1 if i is a task.
 func (s *State) Group(i int) int {
 	if g := s.records.groupOf(i); g != nil {

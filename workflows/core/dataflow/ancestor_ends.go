@@ -61,7 +61,7 @@ func (s *State) ancestorEnd(i int, rec dag.Record, isParent bool) *historyv1.Anc
 
 // fanOutCounts returns how many instances a task has and how many of them have succeeded, or nil if it has not fanned out.
 func (s *State) fanOutCounts(task int) *historyv1.FanOutCounts {
-	count, ok := s.instanceCount(task)
+	count, ok := s.flight.InstanceCount(task)
 	if !ok {
 		return nil
 	}

@@ -166,7 +166,7 @@ func (s *State) addInput(c *historyv1.Condition, i int) {
 	if s.core.Group(i) < 0 {
 		return
 	}
-	count, _ := s.instanceCount(s.core.Group(i))
+	count, _ := s.flight.InstanceCount(s.core.Group(i))
 	for word, n := range map[string]int{"index": s.core.Number(i), "count": count} { //workflowcheck:ignore (into a map again)
 		if _, taken := c.Input.Fields[word]; !taken {
 			c.Input.Fields[word] = structpb.NewNumberValue(float64(n))

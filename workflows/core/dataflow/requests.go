@@ -32,7 +32,7 @@ func (s *State) AttemptRequest(u *flight.Unit) *historyv1.ExecuteRequest {
 		Type:           def.GetType(),
 		InlineLimit:    s.InlineLimit(),
 		Generation:     s.Input.GetGeneration(),
-		Incarnation:    u.Incarnation,
+		Incarnation:    u.Assignment.GetIncarnation(),
 		Unacknowledged: own.Unacknowledged,
 		LeftRecords:    own.Left,
 		Checkpoint:     own.Checkpoint,
@@ -49,7 +49,7 @@ func (s *State) AttemptRequest(u *flight.Unit) *historyv1.ExecuteRequest {
 // addInstances adds the instances of the task that a request is for.
 func (s *State) addInstances(req *historyv1.ExecuteRequest, members []int) {
 	number := int32(s.core.Number(members[0]))
-	count, _ := s.instanceCount(s.core.Group(members[0]))
+	count, _ := s.flight.InstanceCount(s.core.Group(members[0]))
 	req.Index, req.Count = &number, int32(count)
 	req.Item, req.Items = s.item(members[0])
 	if len(members) == 1 {

@@ -74,12 +74,3 @@ func (s *State) CachedResult(end flight.End, now time.Time) *historyv1.SaveCache
 		Result:   &historyv1.CachedResult{RunId: s.RunID, CompletedAt: at, Response: end.Response},
 	}
 }
-
-// instanceCount returns how many instances a task has, in all its partitions. ok is false if it has not fanned out.
-func (s *State) instanceCount(task int) (n int, ok bool) {
-	_, n, _, ok = s.core.Expansion(task)
-	if part := s.Input.GetPartition(); ok && part != nil {
-		return int(part.GetCount()), true
-	}
-	return n, ok || s.core.Task(task).State == v1.TaskCompleted && s.graph.FansOut(task) // it may have fanned out over nothing
-}

@@ -81,8 +81,8 @@ func TestRunMergesUpdatesAtOnce(t *testing.T) {
 		{object("version", "2"), "show context, settle 0"},
 		{object("log", strings.Repeat("x", definition.MaxContextBytes)), "show context, settle 0 refused"},
 	} {
-		if _, effects := s.Update(test.update, start); texts(effects) != test.want {
-			t.Errorf("effects %s, want %s", texts(effects), test.want)
+		if _, effects := s.Update(test.update, start); texts(s, effects) != test.want {
+			t.Errorf("effects %s, want %s", texts(s, effects), test.want)
 		}
 	}
 	if got := s.Context().GetFields(); got["version"].GetStringValue() != "2" || len(got) != 1 {
@@ -100,7 +100,7 @@ func TestPartitionAwaitsTheAnswerOfItsRun(t *testing.T) {
 	s.Input.Partition = &historyv1.Partition{}
 	for _, key := range []string{"first", "second", "third"} {
 		if _, effects := s.Update(object(key, "1"), start); len(effects) > 0 {
-			t.Fatalf("effects: %s", texts(effects))
+			t.Fatalf("effects: %s", texts(s, effects))
 		}
 	}
 	updates, _ := s.takeUnsent()
@@ -109,13 +109,13 @@ func TestPartitionAwaitsTheAnswerOfItsRun(t *testing.T) {
 		t.Fatalf("updates %v", updates)
 	}
 	effects := s.Answered(&historyv1.ContextAnswer{Verdicts: []*historyv1.ContextVerdict{{Number: two}, {Number: one, Refusal: "no room"}, {Number: 1, Refusal: "of another execution"}}})
-	if want := fmt.Sprintf("settle %d, settle %d refused, show context, wake", two, one); texts(effects) != want {
-		t.Errorf("effects %s, want %s", texts(effects), want)
+	if want := fmt.Sprintf("settle %d, settle %d refused, show context, wake", two, one); texts(s, effects) != want {
+		t.Errorf("effects %s, want %s", texts(s, effects), want)
 	}
 	if got := s.Context().GetFields(); len(got) != 1 || got["second"] == nil {
 		t.Errorf("later instances see %v", got)
 	}
-	if want := fmt.Sprintf("cancel: %s, settle %d refused, wake", runGone, three); texts(s.RunEnded()) != want || s.AwaitsAnswers() {
+	if want := fmt.Sprintf("cancel: %s, settle %d refused, wake", runGone, three); texts(s, s.RunEnded()) != want || s.AwaitsAnswers() {
 		t.Errorf("the update is not refused at the end of the run")
 	}
 }
@@ -129,8 +129,8 @@ func TestRunAnswersUpdatesOfPartitions(t *testing.T) {
 		{Number: 4, Update: object("a", "1")}, {Number: 5, Update: object("a", strings.Repeat("x", definition.MaxContextBytes))},
 	}}
 	effects := s.Reported(late)
-	if want := "show context, answer 4 merged 5 refused, wake, show node n"; texts(effects) != want {
-		t.Errorf("effects %s, want %s", texts(effects), want)
+	if want := "show context, answer 4 merged 5 refused, wake, show node n"; texts(s, effects) != want {
+		t.Errorf("effects %s, want %s", texts(s, effects), want)
 	}
 	if !s.OwesAnswers() {
 		t.Error("the answer is not in flight")

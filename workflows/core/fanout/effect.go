@@ -81,16 +81,8 @@ type (
 
 // These effects are for what people see.
 type (
-	// ShowCounts shows how many instances a task has, and how many of them are in each state.
-	ShowCounts struct {
-		Task, Total int
-		Counts      map[string]int32
-	}
-	// ShowWait shows why a task waits; nothing if the text is empty.
-	ShowWait struct {
-		Task int
-		Text string
-	}
+	// Show shows a task whose record has changed.
+	Show struct{ Task int }
 	// ShowNode shows a node that the run uses.
 	ShowNode struct{ Node string }
 	// ShowContext shows the context of the run.
@@ -114,7 +106,6 @@ func (ReportLater) isEffect()   {}
 func (Cancel) isEffect()        {}
 func (Pause) isEffect()         {}
 func (Resume) isEffect()        {}
-func (ShowCounts) isEffect()    {}
-func (ShowWait) isEffect()      {}
+func (Show) isEffect()          {}
 func (ShowNode) isEffect()      {}
 func (ShowContext) isEffect()   {}

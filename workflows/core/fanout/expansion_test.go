@@ -64,7 +64,7 @@ func TestExpand(t *testing.T) {
 		if test.answer != nil {
 			effects = append(effects, s.Counted(0, test.answer)...)
 		}
-		if got := texts(effects); got != test.want {
+		if got := texts(s, effects); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 		if key := s.records.Of(0).Items.GetKey(); test.answer.GetItems() != nil && key != "items" {

@@ -16,7 +16,6 @@ type fanOut struct {
 	task       int
 	total      int
 	size       int                          // instances in a partition
-	counts     map[string]int32             // instances in each state, as the partitions show them
 	partitions []*historyv1.PartitionReport // the newest report of each partition that was opened or is kept, in order
 	// before holds the partitions of the previous generation, whose completed instances are kept.
 	before []*historyv1.PartitionReport
@@ -28,7 +27,6 @@ type fanOut struct {
 	requeued []int32
 	partial  bool
 	children map[int]*child // of the open partitions, by first instance
-	waits    bool           // a partition waits until fewer child workflows of the run are open
 }
 
 func newFanOut(task, total, size int) *fanOut {

@@ -41,7 +41,7 @@ func TestOpenings(t *testing.T) {
 		"eight at once":     {count: 1000, free: 99, want: "open 1: 0 to 100, open 2: 100 to 200, open 3: 200 to 300, open 4: 300 to 400, open 5: 400 to 500, open 6: 500 to 600, open 7: 600 to 700, open 8: 700 to 800"},
 		"concurrency":       {task: &v1.TaskDefinition{Concurrency: 5}, count: 200, free: 9, want: "open 1: 0 to 100 at most 3, open 2: 100 to 200 at most 2"},
 		"maxParallel":       {task: &v1.TaskDefinition{Concurrency: 5}, maxParallel: 1, count: 200, free: 9, want: "open 1: 0 to 100 at most 1"},
-		"limit of children": {count: 300, free: 1, want: "open 1: 0 to 100, show wait waits: the run has reached the limit of 3 open child workflows"},
+		"limit of children": {count: 300, free: 1, want: "open 1: 0 to 100, show waits: the run has reached the limit of 3 open child workflows"},
 		"batches":           {task: &v1.TaskDefinition{Batch: structpb.NewNumberValue(5)}, count: 1001, free: 9, want: "open 1: 0 to 1000, open 2: 1000 to 1001"},
 		"halted":            {count: 200, free: 9, prepare: func(_ *State, m *fanOut) { m.halt(v1.ReasonHalt) }},
 		"stopped":           {count: 200, free: 9, prepare: func(_ *State, m *fanOut) { m.stopped = true }},
@@ -54,7 +54,7 @@ func TestOpenings(t *testing.T) {
 		if test.prepare != nil {
 			test.prepare(s, m)
 		}
-		if got := texts(openAll(s, test.free)); got != test.want {
+		if got := texts(s, openAll(s, test.free)); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestReports(t *testing.T) {
 		for _, p := range test.reports {
 			effects = s.Reported(p)
 		}
-		if got := texts(effects); got != test.want {
+		if got := texts(s, effects); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
@@ -135,10 +135,10 @@ func TestEndsOfFanOuts(t *testing.T) {
 		s.Reported(reports(nil, completed, true)[1])
 		p := test.report
 		p.Task, p.Chain, p.Revision, p.Counts, p.Over = "each", "chain", 9, test.first, true
-		if got := texts(s.Reported(p)); !strings.HasSuffix(got, ", "+test.want) {
+		if got := texts(s, s.Reported(p)); !strings.HasSuffix(got, ", "+test.want) {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
-		if end := m.ended(1, s.core.Definition(0), m.counts, m.countedFailures()); end.ExitCode != p.GetExitCode() || end.Claim != 1 {
+		if end := m.ended(1, s.core.Definition(0), s.records.Of(0).Counts, m.countedFailures()); end.ExitCode != p.GetExitCode() || end.Claim != 1 {
 			t.Errorf("%s: %+v", name, end)
 		}
 	}
@@ -149,7 +149,7 @@ func TestPartitionsThatNeverBeganAreSkipped(t *testing.T) {
 	t.Parallel()
 	s, _ := expandedState(t, &v1.TaskDefinition{Concurrency: 1}, 400)
 	openAll(s, 9)
-	got := texts(s.Reported(&historyv1.PartitionReport{
+	got := texts(s, s.Reported(&historyv1.PartitionReport{
 		Task: "each", Chain: "chain", Revision: 9, Over: true, State: v1.TaskFailed, Failure: "each[0]: exit code 3", ExitCode: 3,
 		Counts: map[string]int32{v1.TaskFailed: 1, v1.TaskSkipped: 99},
 	}))
@@ -163,10 +163,10 @@ func TestPartitionWithoutFinalReportIsLost(t *testing.T) {
 	t.Parallel()
 	s, _ := openState(t)
 	s.Reported(reports(map[string]int32{v1.TaskCompleted: 100}, nil, true)[0])
-	if got := texts(s.Lost(1, "its workflow has ended")); got != "" {
+	if got := texts(s, s.Lost(1, "its workflow has ended")); got != "" {
 		t.Errorf("a child that has reported its end is lost: %s", got)
 	}
-	got := texts(s.Lost(2, "its workflow has ended"))
+	got := texts(s, s.Lost(2, "its workflow has ended"))
 	if want := "ended failed instances 100 of 200 instances failed: instances from 100 on: its workflow has ended"; !strings.Contains(got, "show map[completed:100 lost:100]") || !strings.HasSuffix(got, want) {
 		t.Errorf("effects %s", got)
 	}
@@ -196,10 +196,10 @@ func TestOrders(t *testing.T) {
 	} {
 		s, _ := openState(t)
 		s.children[2].phase = test.phase
-		if got := texts(test.do(s)); got != test.want {
+		if got := texts(s, test.do(s)); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
-		if got := texts(s.Opened(2, "first")); got != test.whenOpen {
+		if got := texts(s, s.Opened(2, "first")); got != test.whenOpen {
 			t.Errorf("%s, when the child is open: %s, want %s", name, got, test.whenOpen)
 		}
 	}
@@ -212,7 +212,7 @@ func TestStoppedTaskEndsWithItsPartitions(t *testing.T) {
 	s.children[2].phase = wanted
 	s.Stop(0)
 	s.Reported(reports(map[string]int32{v1.TaskCancelled: 100}, nil, true)[0])
-	if got := texts(s.Unopened(2)); got != "show map[cancelled:200], wake, ended cancelled" {
+	if got := texts(s, s.Unopened(2)); got != "show map[cancelled:200], wake, ended cancelled" {
 		t.Errorf("effects %s", got)
 	}
 }
@@ -223,7 +223,7 @@ func TestHaltAfterFailuresOutlivesResume(t *testing.T) {
 	s, m := openState(t)
 	s.Halt([]int{0})
 	m.partitions[0].Counts = map[string]int32{v1.TaskRunning: 98, v1.TaskFailed: 2}
-	if got := texts(s.Resume([]int{0})); got != "" || !m.halted || m.haltReason != v1.ReasonMaxFailures {
+	if got := texts(s, s.Resume([]int{0})); got != "" || !m.halted || m.haltReason != v1.ReasonMaxFailures {
 		t.Errorf("effects %s, halted: %v", got, m.halted)
 	}
 }
@@ -244,14 +244,14 @@ func TestRequeuedInstanceReopensItsPartition(t *testing.T) {
 	if err := s.MayRequeue(task, number); err != nil || s.CountDeadLetters() != 1 {
 		t.Fatal(err)
 	}
-	if got := texts(s.Requeue(task, number)); got != "requeued" {
+	if got := texts(s, s.Requeue(task, number)); got != "requeued" {
 		t.Errorf("effects %s", got)
 	}
 	if err := s.MayRequeue(task, number); !errors.Is(err, dag.ErrNotDeadLetter) {
 		t.Errorf("it is requeued twice: %v", err)
 	}
 	want := "open 3: 0 to 100 again failed=false skipped=true [each[7]], show map[completed:99 pending:1 running:100], wake"
-	if got := texts(openAll(s, 9)); got != want {
+	if got := texts(s, openAll(s, 9)); got != want {
 		t.Errorf("effects %s, want %s", got, want)
 	}
 	if m.stopped = true; !errors.Is(s.MayRequeue(0, 150), ErrOpenPartition) {
@@ -272,10 +272,10 @@ func TestRerunKeepsEndedPartitions(t *testing.T) {
 	}
 	apply(s, s.Requeue(0, 150))
 	s.partition(0, 200)
-	if got := texts(s.take()); got != "show map[pending:200], expanded 200" || s.of(0) == m {
+	if got := texts(s, s.take()); got != "show map[pending:200], expanded 200" || s.of(0) == m {
 		t.Errorf("effects %s", got)
 	}
-	if got := texts(openAll(s, 9)); got != "open 3: 100 to 200 again failed=false skipped=true [each[150]]" {
+	if got := texts(s, openAll(s, 9)); got != "open 3: 100 to 200 again failed=false skipped=true [each[150]]" {
 		t.Errorf("effects %s", got)
 	}
 	if got := s.of(0).partitions; got[0] != m.partitions[0] || got[0].GetOver() != true || got[1].GetOver() {
@@ -292,11 +292,12 @@ func TestFanOutOutlivesExecution(t *testing.T) {
 	s.Save(saved)
 	task := saved.Tasks["each"]
 	count := int32(200)
-	task.Task = &v1.Task{Count: &count, Counts: m.counts}
+	task.Task = &v1.Task{Count: &count, Counts: s.records.Of(0).Counts}
 	next := newState(t, &v1.TaskDefinition{MaxFailures: 1})
 	next.Input.State = saved
-	want := "reattach 1: first, show map[completed:99 dead_letter:1 running:100]"
-	if got := texts(next.Restore(0, task)); got != want || next.CountDeadLetters() != 1 {
+	next.records.Restore(0, task, true)
+	want := "reattach 1: first"
+	if got := texts(next, next.Restore(0, task)); got != want || next.CountDeadLetters() != 1 {
 		t.Errorf("effects %s, want %s", got, want)
 	}
 	if got := next.of(0).partitions; len(got) != 2 || !proto.Equal(got[0], m.partitions[0]) || !proto.Equal(got[1], m.partitions[1]) {

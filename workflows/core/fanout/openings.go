@@ -115,14 +115,14 @@ func share(slot, limit, width int) int32 {
 
 // waitsForChildren reports whether a fan-out cannot open a child workflow now, and shows the wait.
 func (s *State) waitsForChildren(m *fanOut, free int) bool {
-	waits, text := free <= 0, ""
-	if waits {
-		text = fmt.Sprintf("waits: the run has reached the limit of %d open child workflows", s.Limits.Children)
+	waits, r := free <= 0, s.records.At(m.task)
+	was := r.Wait
+	if r.Wait = ""; waits {
+		r.Wait = fmt.Sprintf("waits: the run has reached the limit of %d open child workflows", s.Limits.Children)
 	}
-	if waits || m.waits {
-		s.do(ShowWait{Task: m.task, Text: text})
+	if r.Wait != was {
+		s.do(Show{Task: m.task})
 	}
-	m.waits = waits
 	return waits
 }
 

@@ -48,7 +48,7 @@ func TestReportsOfPartition(t *testing.T) {
 		if step.do != nil {
 			step.do()
 		}
-		got := texts(s.Report(start.Add(step.after), Facts{Counts: step.counts}, false))
+		got := texts(s, s.Report(start.Add(step.after), Facts{Counts: step.counts}, false))
 		if got != step.want {
 			t.Errorf("%s: %s, want %s", step.name, got, step.want)
 		}
@@ -73,7 +73,8 @@ func TestOrdersOfRun(t *testing.T) {
 		"resume": {&historyv1.PartitionOrder{}, true, "resume, resume group"},
 		"halt":   {&historyv1.PartitionOrder{Halt: true, Paused: true}, true, "halt halt"},
 	} {
-		if got := texts(newPartition(t).Ordered(test.order, test.paused)); got != test.want {
+		s := newPartition(t)
+		if got := texts(s, s.Ordered(test.order, test.paused)); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 		if got := newState(t, &v1.TaskDefinition{}).Ordered(test.order, test.paused); got != nil {

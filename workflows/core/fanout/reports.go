@@ -111,8 +111,8 @@ func (s *State) reported(m *fanOut) {
 
 // count records the number of instances in each state.
 func (s *State) count(m *fanOut, counts map[string]int32) {
-	m.counts = counts
-	s.do(ShowCounts{Task: m.task, Total: m.total, Counts: counts})
+	s.records.At(m.task).Counts = counts
+	s.do(Show{Task: m.task})
 }
 
 // answerUpdates merges the context updates of a partition and reports the verdicts to it.

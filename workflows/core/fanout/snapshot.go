@@ -17,7 +17,6 @@ func (s *State) Restore(task int, t *historyv1.TaskState) []Effect {
 	if !isNew { // those of the previous generation have been ended
 		s.reattach(m)
 	}
-	s.count(m, t.GetTask().GetCounts())
 	if m.countedFailures() > s.maxFailures(m) && !isNew {
 		m.halt(v1.ReasonMaxFailures) // otherwise partitions would be opened before the others have reported again
 	}

@@ -91,7 +91,7 @@ func (s *State) Reports() (parts []*historyv1.PartitionReport) {
 // CountDeadLetters returns the number of dead letters in the partitions.
 func (s *State) CountDeadLetters() (n int) {
 	for _, m := range s.fanOuts {
-		n += int(max(m.counts[v1.TaskDeadLetter], 0))
+		n += int(max(s.records.Of(m.task).Counts[v1.TaskDeadLetter], 0))
 	}
 	return n
 }
@@ -100,7 +100,7 @@ func (s *State) CountDeadLetters() (n int) {
 func (s *State) Succeeded(task int) (n int32) {
 	if m := s.of(task); m != nil {
 		//workflowcheck:ignore (a sum does not depend on the order)
-		for state, count := range m.counts {
+		for state, count := range s.records.Of(m.task).Counts {
 			if v1.IsTaskSuccess(state) {
 				n += count
 			}

@@ -86,8 +86,8 @@ func apply(s *State, effects []Effect) {
 	}
 }
 
-// texts shows effects in one line, without those that only limit children.
-func texts(effects []Effect) string {
+// texts shows effects of a state in one line, without those that only limit children.
+func texts(s *State, effects []Effect) string {
 	var all []string
 	for _, effect := range effects {
 		switch e := effect.(type) {
@@ -135,10 +135,12 @@ func texts(effects []Effect) string {
 			all = append(all, "pause")
 		case Resume:
 			all = append(all, "resume")
-		case ShowCounts:
-			all = append(all, fmt.Sprintf("show %v", e.Counts))
-		case ShowWait:
-			all = append(all, "show wait "+e.Text)
+		case Show:
+			text := fmt.Sprintf("show %v", s.records.Of(e.Task).Counts)
+			if wait := s.records.Of(e.Task).Wait; wait != "" {
+				text = "show " + wait
+			}
+			all = append(all, text)
 		case ShowNode:
 			all = append(all, "show node "+e.Node)
 		case ShowContext:

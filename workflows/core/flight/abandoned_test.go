@@ -18,7 +18,7 @@ func TestAbandonedAttemptsEndFirst(t *testing.T) {
 	p := begin(t, tasks("a"))
 	p.fly(p.Restore(&historyv1.RunState{Abandoned: old}))
 	for _, want := range []string{"waits for the old attempt of build[3] on red to end, and for 1 more", "waits for the old attempt of lint on blue to end"} {
-		if why := p.WaitReason(0); why != want || !p.HasAbandoned() {
+		if why := p.WaitText(0); why != want || !p.HasAbandoned() {
 			t.Errorf("it waits because %q, want %q", why, want)
 		}
 		c := &historyv1.RunState{}
@@ -28,7 +28,7 @@ func TestAbandonedAttemptsEndFirst(t *testing.T) {
 		p.fly(p.AbandonedEnded(p.Abandoned()[0]))
 		p.heard("an attempt has ended", "Wake")
 	}
-	if why := p.WaitReason(0); p.HasAbandoned() || why == "" {
+	if why := p.WaitText(0); p.HasAbandoned() || why == "" {
 		t.Errorf("it waits because %q", why)
 	}
 }

@@ -35,8 +35,13 @@ func (a *Approval) progress() string {
 	return fmt.Sprintf(" (%d of %d have approved)", len(a.Given), a.needed())
 }
 
-// text returns what the task shows while it waits.
-func (a *Approval) text() string { return strings.TrimSpace(a.message + a.progress()) }
+// Text returns what the task shows while it waits, or "" if it no longer does.
+func (a *Approval) Text() string {
+	if a == nil {
+		return ""
+	}
+	return strings.TrimSpace(a.message + a.progress())
+}
 
 // ApprovalOf returns the approval that a task waits for, or nil if it waits for none.
 func (s *State) ApprovalOf(i int) *Approval {
@@ -58,7 +63,7 @@ func (s *State) askPerson(u *Unit, spec *structpb.Struct, now time.Time) {
 	}
 	u.approval = a
 	s.approvals++
-	s.do(ShowApproval{i, a.text()}, Show{
+	s.do(Show{
 		Task: i, Event: v1.EventPaused, Text: phrase.Because(v1.ReasonApproval, a.message),
 		Facts: []eventlog.Fact{eventlog.KeyReason.Of(v1.ReasonApproval), eventlog.KeyMessage.Of(a.message)},
 	})
@@ -94,7 +99,7 @@ func (s *State) Approve(i int, c *historyv1.TaskCommand, now time.Time) []Effect
 	s.do(LogCommand{i, v1.EventApproved, c})
 	a.Given = append(a.Given, &historyv1.ApprovalRecord{By: c.GetBy(), Reason: c.GetReason(), At: timestamppb.New(now)})
 	if len(a.Given) < a.needed() {
-		s.do(ShowApproval{i, a.text()})
+		s.do(Show{Task: i})
 	} else {
 		s.decided(u, c, dag.Ended{State: v1.TaskCompleted}, now)
 	}

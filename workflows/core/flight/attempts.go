@@ -108,11 +108,9 @@ func (s *State) Due(t Timer, now time.Time) []Effect {
 	case approvalTimer:
 		s.approvalTimedOut(t.unit, now)
 	case deadlineTimer:
-		if s.due[t.task] {
-			s.do(Expire{t.task})
-		}
+		s.expire(t.task)
 	case runTimer:
-		s.do(ExpireRun{})
+		s.expireRun()
 	}
 	return s.take()
 }

@@ -1,12 +1,14 @@
 package flight
 
 import (
+	"fmt"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
 )
 
@@ -32,6 +34,50 @@ func (s *State) StopDeadline(i int) []Effect {
 	}
 	delete(s.due, i)
 	return []Effect{StopTimer{Timer{kind: deadlineTimer, task: i}}}
+}
+
+// expire ends a task whose deadline has passed, unless it has ended.
+func (s *State) expire(i int) {
+	if s.due[i] {
+		text := fmt.Sprintf("it did not end within its deadline of %s%s", s.core.Definition(i).GetDeadline(), s.missedBecause(i))
+		s.raise(dag.Expire{Task: i, Error: text})
+	}
+}
+
+// expireRun ends the run, whose deadline has passed.
+func (s *State) expireRun() {
+	s.raise(dag.Abort{
+		State: v1.TaskFailed, Reason: v1.ReasonDeadline,
+		Error: fmt.Sprintf("the run did not end within its deadline of %s%s", s.Input.GetDefinition().GetDeadline(), s.firstWait(s.core.Counts(), 0, s.core.Len())),
+	})
+}
+
+// missedBecause returns what task i waits for, or what an instance of it waits for if none runs, to be appended to the error
+// about its deadline. It returns "" if the task does not wait.
+func (s *State) missedBecause(i int) string {
+	if s.core.Task(i).State == v1.TaskQueued {
+		if why := s.WaitText(i); why != "" {
+			return ": " + why
+		}
+	}
+	first, count := s.core.Instances(i)
+	return s.firstWait(s.core.InstanceCounts(i), first, count)
+}
+
+// firstWait returns the name of the first queued task among count tasks starting at first, and what it waits for. It returns
+// "" if none waits or if any of them runs. counts holds their numbers by state.
+func (s *State) firstWait(counts map[string]int, first, count int) string {
+	if counts[v1.TaskAssigned]+counts[v1.TaskRunning] > 0 {
+		return ""
+	}
+	for i := first; i < first+count; i++ {
+		if s.core.Task(i).State == v1.TaskQueued {
+			if why := s.WaitText(i); why != "" {
+				return fmt.Sprintf("; %s waited: %s", s.core.Name(i), why)
+			}
+		}
+	}
+	return ""
 }
 
 // StartRunDeadline starts the deadline of the run, which began at a time, if it has one.

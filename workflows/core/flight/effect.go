@@ -55,9 +55,6 @@ type (
 		Unit *Unit
 		Why  string // in one line
 	}
-	// Expire ends a task whose deadline has passed, and ExpireRun the run.
-	Expire    struct{ Task int }
-	ExpireRun struct{}
 	// Settle merges the update of the context that an attempt has left: Settled.
 	Settle struct{ End End }
 	// AskRetry evaluates whether a failed attempt may be retried: RetryAnswered.
@@ -121,26 +118,11 @@ type (
 	}
 	// UseNode shows that the run uses a node.
 	UseNode struct{ Node string }
-	// ShowPlace shows the placement of a task. Lead is the number of the first instance of its batch, or -1.
-	ShowPlace struct {
-		Task, Lead int
-		Assignment *historyv1.Assignment // nil if it was made by an earlier execution
-	}
-	// ShowApproval shows what a task asks people for, and how many have approved.
-	ShowApproval struct {
-		Task int
-		Text string
-	}
 	// LogCommand logs the command of a person, or of the time limit, for a task.
 	LogCommand struct {
 		Task    int
 		Event   string
 		Command *historyv1.TaskCommand
-	}
-	// ShowWait shows why a task waits; nothing if the text is empty.
-	ShowWait struct {
-		Task int
-		Text string
 	}
 	// ShowSlot shows which runs hold the run slots, or that this run has its slot if there are none.
 	ShowSlot struct{ Holders []string }
@@ -161,11 +143,8 @@ func (NameLock) isEffect()     {}
 func (Render) isEffect()       {}
 func (ReattachRun) isEffect()  {}
 func (CancelRun) isEffect()    {}
-func (Expire) isEffect()       {}
-func (ExpireRun) isEffect()    {}
 func (StartTimer) isEffect()   {}
 func (StopTimer) isEffect()    {}
-func (ShowApproval) isEffect() {}
 func (LogCommand) isEffect()   {}
 func (StartRun) isEffect()     {}
 func (Settle) isEffect()       {}
@@ -180,8 +159,6 @@ func (LoadProgress) isEffect() {}
 func (AwaitRecord) isEffect()  {}
 func (Show) isEffect()         {}
 func (UseNode) isEffect()      {}
-func (ShowPlace) isEffect()    {}
-func (ShowWait) isEffect()     {}
 func (ShowSlot) isEffect()     {}
 func (ShowStarted) isEffect()  {}
 func (ShowEnd) isEffect()      {}

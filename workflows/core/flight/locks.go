@@ -116,7 +116,10 @@ func (s *State) unitOfLock(claim string) *Unit {
 // showWait shows why the members of a unit wait.
 func (s *State) showWait(u *Unit, why string) {
 	for _, m := range u.Members {
-		s.do(ShowWait{m, why})
+		if s.records.Of(m).Wait != why {
+			s.records.At(m).Wait = why
+			s.do(Show{Task: m})
+		}
 	}
 }
 

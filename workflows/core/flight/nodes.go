@@ -162,16 +162,11 @@ func (s *State) News(res *historyv1.PlaceResponse) []Effect {
 func (s *State) assign(u *Unit, a *historyv1.Assignment) {
 	s.clearWaiting(u)
 	s.queue.Placed(u.Lead)
-	u.Phase, u.Queue, u.Incarnation = Placed, a.GetQueue(), a.GetIncarnation()
+	u.Phase, u.Assignment = Placed, a
 	u.Place = Place{Node: a.GetNode(), GPUs: a.GetGpus(), NUMANode: a.NumaNode}
 	s.placed = append(s.placed, u)
 	s.do(UseNode{u.Node})
-	lead := -1
-	if len(u.Members) > 1 {
-		lead = s.core.Number(u.Members[0])
-	}
 	for _, m := range u.Members {
-		s.do(ShowPlace{m, lead, a})
 		s.raise(dag.Placed{Task: m, Claim: s.claimOf(m), Node: u.Node})
 	}
 }

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -234,10 +235,15 @@ func (s *State) Unhold(i int) []Effect {
 	return []Effect{Show{Task: i}}
 }
 
-// WaitReason returns why a task that has not requested a node is waiting, or "".
-func (s *State) WaitReason(i int) string {
-	why := s.queue.Why(i)
-	if why != "" && s.HasAbandoned() {
+// WaitText returns why a task that has not started waits, or why it waits again, or "".
+func (s *State) WaitText(i int) string {
+	own, why := s.records.Of(i), s.queue.Why(i)
+	switch rec := s.core.Task(i); {
+	case own.Held:
+		return cmp.Or(own.HeldBy, "by a person")
+	case own.Wait != "" || rec.Error != "":
+		return cmp.Or(own.Wait, rec.Error)
+	case why != "" && s.HasAbandoned():
 		return s.abandonedWait()
 	}
 	return why

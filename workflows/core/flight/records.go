@@ -34,10 +34,13 @@ type Record struct {
 	Silent    string           // what delays its attempt while nothing comes from its node, or ""
 	Away      string           // why it is lost until its node is back, or ""
 	AwayAt    time.Time        // since when; zero if it is not away
+	Wait      string           // why it waits for its lock, its node or a child workflow, or ""
 	Lock      string           // name of its lock, if an expression gave it
 	CacheKey  string           // key under which its result will be cached
 	Uncached  string           // why its result will not be cached although its definition has a cache
 	Items     *historyv1.Items // evaluated list of a foreach; nil if the definition holds the list
+	// Counts holds how many of its instances are in each state, as people see it, if other workflows run them; otherwise nil.
+	Counts map[string]int32
 	// CachedFrom is the run whose result it has reused, and ChildRun the newest run that it has started, or "".
 	CachedFrom, ChildRun string
 	// Reopenings is how often it has begun anew after its end, in this execution.
@@ -154,6 +157,9 @@ func (rs *Records) Ended(end End) {
 // Changed records that task i has changed in the core. A task that was requeued after its end, or waits for one that was, begins
 // anew. isRemote reports whether it runs outside the nodes, isGroup whether it runs as instances.
 func (rs *Records) Changed(i int, rec dag.Record, isRemote, isGroup bool) {
+	if i < len(rs.list) && rs.list[i] != nil {
+		rs.list[i].Wait = ""
+	}
 	hadEnded, hasEnded := rs.Of(i).hasEnded, v1.IsTaskTerminal(rec.State)
 	if hasEnded && isGroup {
 		rs.At(i).result = &v1.TaskResult{ExitCode: rec.ExitCode, Output: NothingRan.Output}
@@ -215,6 +221,9 @@ func (rs *Records) Restore(i int, t *historyv1.TaskState, hasInstances bool) {
 	}
 	if hasInstances {
 		r.Items = t.GetItems()
+		if len(t.GetPartitions()) > 0 {
+			r.Counts = task.GetCounts()
+		}
 	}
 	if t.GetReadyAt() != nil {
 		r.ReadyAt = t.GetReadyAt().AsTime()

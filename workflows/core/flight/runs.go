@@ -38,7 +38,6 @@ func (s *State) startRun(u *Unit, rendered *structpb.Struct) {
 		spec.Fields["definition"] = inline
 	}
 	u.Run = &Run{}
-	s.do(ShowPlace{Task: u.Lead, Lead: -1})
 	s.raise(dag.Placed{Task: u.Lead, Claim: u.Claim})
 	s.do(StartRun{u, spec})
 }

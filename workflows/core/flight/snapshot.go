@@ -24,6 +24,7 @@ func (s *State) Save(c *historyv1.RunState) {
 		case u.Run != nil:
 			t.ChildFirst = u.Run.First
 		case u.approval != nil:
+			t.Task.Error = u.approval.Text()
 			if t.Approvals = u.approval.Given; !u.approval.until.IsZero() {
 				t.ApprovalUntil = timestamppb.New(u.approval.until)
 			}
@@ -57,13 +58,17 @@ func (s *State) saveRecord(i int, c *historyv1.RunState) {
 	}
 	if t := c.Tasks[name]; t != nil {
 		s.records.save(i, t)
+		if n, ok := s.InstanceCount(i); ok {
+			count := int32(n)
+			t.Task.Count, t.Task.Counts = &count, s.InstanceCounts(i)
+		}
 	}
 }
 
 // saved returns the record of a detached attempt for the next execution.
 func (s *State) saved(u *Unit) *historyv1.DetachedAttempt {
 	h := &historyv1.DetachedAttempt{
-		Lead: s.core.Name(u.Lead), Claim: u.Claim, Node: u.Node, Queue: u.Queue, Incarnation: u.Incarnation,
+		Lead: s.core.Name(u.Lead), Claim: u.Claim, Node: u.Node, Queue: u.Assignment.GetQueue(), Incarnation: u.Assignment.GetIncarnation(),
 		LeaseUntil: timestamppb.New(u.LeaseUntil),
 		Gpus:       u.GPUs, NumaNode: u.NUMANode,
 	}
@@ -110,18 +115,14 @@ func (s *State) RestoreTask(i int, t *historyv1.TaskState, now time.Time) []Effe
 func (s *State) restoreAttempt(h *historyv1.DetachedAttempt, t *historyv1.TaskState) {
 	lead, _ := s.core.Index(h.GetLead())
 	u := &Unit{
-		Lead: lead, Claim: h.GetClaim(), Phase: Detached, Queue: h.GetQueue(), Incarnation: h.GetIncarnation(),
+		Lead: lead, Claim: h.GetClaim(), Phase: Detached,
+		Assignment: &historyv1.Assignment{Queue: h.GetQueue(), Incarnation: h.GetIncarnation()},
 		Place:      Place{Node: h.GetNode(), GPUs: h.GetGpus(), NUMANode: h.NumaNode},
 		LeaseUntil: h.GetLeaseUntil().AsTime(), startedAt: t.GetTask().GetStartedAt(), lock: s.lockOf(lead),
 	}
 	for _, name := range h.GetMembers() {
 		m, _ := s.core.Index(name)
 		u.Members = append(u.Members, m)
-	}
-	if len(u.Members) > 1 {
-		for _, m := range u.Members {
-			s.do(ShowPlace{Task: m, Lead: s.core.Number(u.Members[0])})
-		}
 	}
 	if t.GetAway() != "" {
 		u.Phase = Away

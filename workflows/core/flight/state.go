@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/admission"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
@@ -103,9 +104,9 @@ type Unit struct {
 	Claim   int32 // of the lead
 	Phase   Phase
 	Place   // zero until it is placed
-	// Queue is the task queue of its node, and Incarnation the worker process that it was placed on.
-	Queue, Incarnation string
-	Run                *Run // of a task of type run
+	// Assignment names the task queue of its node and the worker process that it was placed on; nil until it is placed.
+	Assignment *historyv1.Assignment
+	Run        *Run // of a task of type run
 	// LeaseUntil is when the lease of its detachment ends; zero if it was never detached. Unless it is reattached, nothing of it
 	// runs after that.
 	LeaseUntil time.Time
@@ -146,6 +147,14 @@ func (s *State) raise(events ...dag.Event) {
 // UnitOf returns the unit in flight that a task belongs to, or nil if there is none.
 func (s *State) UnitOf(i int) *Unit { return s.units[i] }
 
+// AssignmentOf returns the newest placement of a task, or nil if it has none.
+func (s *State) AssignmentOf(i int) *historyv1.Assignment {
+	if u := s.units[i]; u != nil {
+		return u.Assignment
+	}
+	return nil
+}
+
 // AttemptOf returns the unit of a task if a node may have it, otherwise nil.
 func (s *State) AttemptOf(i int) *Unit {
 	if u := s.units[i]; u != nil && u.hasAttempt() {
@@ -165,6 +174,33 @@ func (s *State) leads() (all []*Unit) {
 		}
 	}
 	return all
+}
+
+// InstanceCount returns how many instances a task has, in all its partitions. ok is false if it has not fanned out.
+func (s *State) InstanceCount(task int) (n int, ok bool) {
+	_, n, _, ok = s.core.Expansion(task)
+	if part := s.Input.GetPartition(); ok && part != nil {
+		return int(part.GetCount()), true
+	}
+	return n, ok || s.core.FansOut(task) && s.core.Task(task).State == v1.TaskCompleted // it may have fanned out over nothing
+}
+
+// InstanceCounts returns how many instances of a task are in each state, as people see it. The caller must not modify the map.
+func (s *State) InstanceCounts(task int) map[string]int32 {
+	if counts := s.records.Of(task).Counts; counts != nil {
+		return counts
+	}
+	counts := map[string]int32{}
+	first, count := s.core.Instances(task)
+	for i := first; i < first+count; i++ {
+		counts[s.Shown(i)]++
+	}
+	return counts
+}
+
+// Shown returns the state in which people see a task.
+func (s *State) Shown(i int) string {
+	return s.records.Of(i).Shown(s.core.Task(i).State, s.core.Definition(i).GetType())
 }
 
 // claimOf returns the newest claim of a task.

@@ -166,10 +166,10 @@ func (p *play) say(effect Effect) {
 		case dag.Reused:
 			word = "reused"
 		case dag.Abort:
-			word = "abort " + e.State
+			word = "abort " + e.State + ": " + e.Error
+		case dag.Expire:
+			word = "expire" + name(e.Task) + ": " + e.Error
 		}
-	case ShowApproval:
-		word += name(e.Task) + ": " + e.Text
 	case LogCommand:
 		word = e.Event + name(e.Task)
 	case StartTimer:
@@ -192,14 +192,14 @@ func (p *play) say(effect Effect) {
 		p.events = append(p.events, e.End.Ended)
 	case AwaitRecord:
 		word += fmt.Sprint(name(e.Unit.Lead), " ", e.Retried)
-	case ShowWait:
-		word += name(e.Task) + ": " + e.Text
 	case Show:
-		if word = e.Event; word == "" {
-			return
+		if word = e.Event + name(e.Task); e.Event == "" {
+			if p.records.Of(e.Task).Wait == "" {
+				return
+			}
+			word = "Wait" + word + ": " + p.records.Of(e.Task).Wait
 		}
-		word += name(e.Task)
-	case ShowPlace, UseNode:
+	case UseNode:
 		return
 	}
 	p.said = append(p.said, word)
@@ -245,7 +245,7 @@ func TestAdmittedUnitsGoWhereTheyBelong(t *testing.T) {
 	def.Tasks["deploy"].Mutex = "cluster"
 	p := begin(t, def)
 	p.admit()
-	p.heard("admitted", "Approval ask: ", "paused ask", "placed ask", "placed call", "StartRun call")
+	p.heard("admitted", "paused ask", "placed ask", "placed call", "StartRun call")
 	if got, locks := p.asked(), p.lockCalls(); got != "+build#1" || locks != "+task:cluster deploy#1" {
 		t.Errorf("nodes %q, locks %q", got, locks)
 	}
@@ -279,7 +279,7 @@ func TestUnitsThatAreSetAsideQueueAgain(t *testing.T) {
 		}
 		p.round()
 		p.admit()
-		if why := p.WaitReason(0); p.UnitOf(0) != nil || why != "the run is paused" {
+		if why := p.WaitText(0); p.UnitOf(0) != nil || why != "the run is paused" {
 			t.Errorf("%s: it waits because %q", phase, why)
 		}
 		p.Resume()
@@ -386,7 +386,7 @@ func TestUnitEntersWithItsLock(t *testing.T) {
 	p.heard("of another execution")
 	grant("original")
 	grant("original") // answers may arrive twice
-	p.heard("granted", "Wait migrate: ", "Wake")
+	p.heard("granted", "Wake")
 	p.round(dag.CancelTask{Task: 0})
 	if got := p.asked() + " " + p.lockCalls(); got != "-migrate#1 -task:db migrate#1" {
 		t.Errorf("calls %q", got)
@@ -444,8 +444,8 @@ func TestRunSlot(t *testing.T) {
 		t.Error("a run without a limit needs a slot")
 	}
 	for _, test := range []struct{ strategy, state, text string }{
-		{v1.StrategyFail, v1.RunRejected, "open already: a, b"},
-		{v1.StrategySkip, v1.RunCancelled, "open already: a, b"},
+		{v1.StrategyFail, v1.RunRejected, "open already: a, b; the workflow's concurrency.maxRuns is 1"},
+		{v1.StrategySkip, v1.RunCancelled, "open already: a, b; the workflow's concurrency.maxRuns is 1"},
 		{v1.StrategyReplace, v1.RunCancelled, "replaced by a, b"},
 		{"", v1.RunCancelled, "replaced by a, b"},
 	} {
@@ -462,8 +462,8 @@ func TestRunSlot(t *testing.T) {
 		grant(&historyv1.Granted{Holders: []string{"a", "b"}})
 		p.heard("taken", "Slot")
 		grant(&historyv1.Granted{Holders: []string{"a", "b"}, Refused: true})
-		p.heard("refused", "abort "+test.state)
-		if end := p.events[0].(dag.Abort); !strings.HasPrefix(end.Error, test.text) || end.Reason != v1.ReasonConcurrency || p.HasSlot() {
+		p.heard("refused", "abort "+test.state+": "+test.text)
+		if end := p.events[0].(dag.Abort); end.Reason != v1.ReasonConcurrency || p.HasSlot() {
 			t.Errorf("%q: the run ends with %+v", test.strategy, end)
 		}
 		grant(&historyv1.Granted{Holders: []string{"a"}, Refused: true, Deadlock: true})
@@ -496,7 +496,7 @@ func TestPlacementIsAppliedOnce(t *testing.T) {
 	}
 	p.round()
 	u := p.NextDispatch()
-	if u.Node != "n" || u.Queue != "q" || !slices.Equal(u.GPUs, []int32{2}) || p.NextDispatch() != nil {
+	if u.Node != "n" || u.Assignment.GetQueue() != "q" || !slices.Equal(u.GPUs, []int32{2}) || p.NextDispatch() != nil {
 		t.Errorf("the unit is %+v", u)
 	}
 	p.PutBack(u)
@@ -813,12 +813,14 @@ func asking(t *testing.T, spec map[string]any) *play {
 func TestTwoPeopleApprove(t *testing.T) {
 	t.Parallel()
 	p := asking(t, map[string]any{"message": "ship it?", "approvals": 2, "timeout": "2h"})
-	p.heard("asked", "Approval ship: ship it? (0 of 2 have approved)", "paused ship", "placed ship", "After 2h0m0s")
+	p.heard("asked", "paused ship", "placed ship", "After 2h0m0s")
 	p.round()
 	p.fly(p.Approve(0, &historyv1.TaskCommand{By: "ann"}, start))
-	p.heard("one", "approved ship", "Approval ship: ship it? (1 of 2 have approved)")
+	p.heard("one", "approved ship")
 	carried := p.saveAll()
-	carried.Tasks["ship"].Task.Error = p.ApprovalOf(0).text()
+	if shown := p.ApprovalOf(0).Text(); shown != "ship it? (1 of 2 have approved)" {
+		t.Errorf("people see %q", shown)
+	}
 	next := &play{State: New(p.Config, p.core, p.records), t: t}
 	next.fly(next.RestoreTask(0, carried.Tasks["ship"], start.Add(30*time.Minute)))
 	next.heard("restored", "After 1h30m0s")
@@ -858,7 +860,10 @@ func TestApprovalMessageIsRendered(t *testing.T) {
 	p.said = nil
 	rendered, _ := structpb.NewStruct(map[string]any{"message": "ship 1.2?"})
 	p.fly(p.Rendered(0, &historyv1.ConditionAnswer{Rendered: rendered}, start))
-	p.heard("rendered", "Approval ship: ship 1.2?", "paused ship", "placed ship")
+	p.heard("rendered", "paused ship", "placed ship")
+	if shown := p.ApprovalOf(0).Text(); shown != "ship 1.2?" {
+		t.Errorf("people see %q", shown)
+	}
 }
 
 // A task of type run ends with its run.
@@ -951,12 +956,12 @@ func TestDeadlines(t *testing.T) {
 		p.round(dag.Cancel{})
 		p.fly(p.StopDeadline(0))
 		p.fly(p.Due(timer, start))
-		p.heard("ended", "Expire", "StopTimer")
+		p.heard("ended", "expire a: it did not end within its deadline of 10m: it is next in its run", "StopTimer")
 	}
 	p := begin(t, def)
 	p.fly(p.StartRunDeadline(start, start))
 	p.fly(p.Due(p.last[0].(After).Timer, start))
-	p.heard("the run", "After 1h0m0s", "ExpireRun")
+	p.heard("the run", "After 1h0m0s", "abort failed: the run did not end within its deadline of 1h; a waited: it is next in its run")
 	carried := p.saveAll()
 	next := begin(t, def)
 	next.Restore(carried)
@@ -1022,9 +1027,9 @@ func TestStateForgetsNoField(t *testing.T) {
 		"State.isReading": "false when the run continues as new", "State.abandoned": "RunState.abandoned", "State.due": "TaskState.ready_at", "State.runDue": "RunState.deadline_at",
 		"Unit.Run": "TaskState.child_first", "Unit.approval": "TaskState.approvals",
 		"Unit.Lead": "DetachedAttempt.lead", "Unit.Members": "DetachedAttempt.members", "Unit.Claim": "DetachedAttempt.claim",
-		"Unit.Phase": "TaskState.away", "Unit.Place": "DetachedAttempt.node", "Unit.Queue": "DetachedAttempt.queue",
-		"Unit.Incarnation": "DetachedAttempt.incarnation", "Unit.LeaseUntil": "DetachedAttempt.lease_until",
-		"Unit.lock": "TaskState.lock", "Unit.startedAt": "TaskState.task", "Unit.stopped": "the core decides again to stop it",
+		"Unit.Phase": "TaskState.away", "Unit.Place": "DetachedAttempt.node", "Unit.Assignment": "DetachedAttempt.queue",
+		"Unit.LeaseUntil": "DetachedAttempt.lease_until",
+		"Unit.lock":       "TaskState.lock", "Unit.startedAt": "TaskState.task", "Unit.stopped": "the core decides again to stop it",
 		"Unit.isSteered": "false when the run continues as new", "Unit.isUnsure": "the node knows", "Unit.isSought": "it is sought again",
 		"Unit.askedIn": "of this history", "Unit.excuse": "of an attempt that is ending",
 	}
