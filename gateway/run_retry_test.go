@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/store/storekey"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // retryRun starts the next generation of a run, and returns its input.
@@ -181,5 +182,33 @@ func TestRetryAfterForceKeepsWhatPartsHaveCompleted(t *testing.T) {
 	}
 	if want := []string{"completed", "cancelled"}; !slices.Equal(states, want) {
 		t.Errorf("the part has left instances that are %q, want %q", states, want)
+	}
+}
+
+// TestRetryAfterForceKeepsWhatTheRunHasShown checks that the generation after a forced end finds the events before it, and no task
+// that counts as running.
+func TestRetryAfterForceKeepsWhatTheRunHasShown(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "forced", "build", "test")
+	chain := f.inputOf(t, id).GetChain()
+	signal(t, id, setSignal, &historyv1.StatusResponse{Chain: chain, Run: &v1.Run{Tasks: map[string]*v1.Task{
+		"build": {State: "running", Type: "shell"}, "test": {State: "completed", Type: "shell"},
+	}}})
+	signal(t, id, eventsSignal, &historyv1.EventsResponse{Events: []*v1.Event{event(1, "build", "started")}})
+	eventually(t, "the gateway has read the whole run", func() bool { return f.get(t, id).GetTasks()["test"].GetState() == "completed" })
+	do(t, f.client.CancelRun, &v1.CancelRunRequest{Id: id, Force: true})
+	f.retryRun(t, id, "test")
+	home := names.Home(id, chain)
+	var kept historyv1.StatusResponse
+	if err := f.config.Store.GetMessage(t.Context(), storekey.Status(home, 0), &kept); err != nil {
+		t.Fatal(err)
+	}
+	if tasks := kept.GetRun().GetTasks(); tasks["build"].GetState() != "cancelled" || tasks["test"].GetState() != "completed" {
+		t.Errorf("the tasks are kept as %v", tasks)
+	}
+	var events historyv1.EventSlice
+	if err := f.config.Store.GetMessage(t.Context(), storekey.Events(home, 0, 0), &events); err != nil || len(events.GetEvents()) != 1 {
+		t.Errorf("the events are kept as %v, %v", &events, err)
 	}
 }

@@ -24,8 +24,12 @@ type statusKeeper struct {
 func (k statusKeeper) ensureStored(ctx context.Context, desc *runview.Description, chain string, generation int32) (*historyv1.StatusResponse, error) {
 	id := desc.GetWorkflowExecutionInfo().GetExecution().GetWorkflowId()
 	home, stored := names.Home(id, chain), &historyv1.StatusResponse{}
+	put := k.putOnce
 	err := k.store.GetMessage(ctx, storekey.Status(home, generation), stored)
-	if err == nil || !errors.Is(err, store.ErrNotFound) {
+	switch {
+	case err == nil && stored.GetRun().GetCompletedAt() == nil: // a forced end has kept how the run was before
+		put = k.store.PutMessage
+	case err == nil || !errors.Is(err, store.ErrNotFound):
 		return stored, err
 	}
 	if events, part, err := k.reader.UnstoredEvents(ctx, id, 0); err == nil {
@@ -37,7 +41,7 @@ func (k statusKeeper) ensureStored(ctx context.Context, desc *runview.Descriptio
 	if err != nil {
 		return nil, err
 	}
-	return status, k.putOnce(ctx, storekey.Status(home, generation), status)
+	return status, put(ctx, storekey.Status(home, generation), status)
 }
 
 // putOnce stores a message unless the key has one. For the keys of fan-out parts the store has no atomic put-if-absent;
