@@ -6,47 +6,35 @@ import "slices"
 // scope. An expression that selects a parent by a value, as in parent[workflow.context.x], reads all ancestors. An empty or
 // blank expression of kind Condition or Retry is true and reads nothing. The error is an *Error or nil.
 //
-// Check is safe for concurrent use. It takes about half a millisecond, or microseconds for a plain selection such as
-// parent.build.output.version.
+// Check is safe for concurrent use. It takes about half a millisecond.
 func Check(expr string, scope Scope) (references []string, err error) {
 	if isBlank(expr) {
 		return nil, scope.Kind.blank(expr)
 	}
-	if references, ok := scope.plain(expr); ok {
-		return references, nil
-	}
-	return scope.check(expr)
-}
-
-// check compiles an expression with CEL. It returns what the expression reads, or why it is not valid.
-func (s Scope) check(expr string) (references []string, err error) {
 	l, err := theLanguage()
 	if err != nil {
 		return nil, err
 	}
-	src, ast, found, problem := l.parse(expr, s.Kind)
-	if problem != nil {
-		// CEL may fail to read the name of a task.
-		if better := s.findUnspellable(expr); better != nil {
-			return nil, better
-		}
-		return nil, s.improve(expr, problem)
+	src, ast, found, problem := l.parse(expr, scope.Kind)
+	// CEL may fail to read the name of a task, or read it as something else.
+	if better := scope.findUnspellable(expr); better != nil {
+		return nil, better
 	}
-	if problem := s.findUnspellable(expr); problem != nil {
-		return nil, problem
+	if problem != nil {
+		return nil, scope.improve(expr, problem)
 	}
 	if problem := findInexact(expr); problem != nil {
 		return nil, problem
 	}
-	references, problem = s.resolve(expr, found)
-	e, other := l.check(src, ast, found, s.Kind)
+	references, problem = scope.resolve(expr, found)
+	e, other := l.check(src, ast, found, scope.Kind)
 	others := other.each()
 	if problem != nil {
 		// If an expression reads something that it must not, only errors about its other names are certain.
 		others = slices.DeleteFunc(others, func(e *Error) bool { return !isAboutName(e.Message) })
 	}
 	if problem = addMore(problem, others...); problem != nil {
-		return nil, s.improveAll(expr, problem)
+		return nil, scope.improveAll(expr, problem)
 	}
 	if _, err := l.plan(e); err != nil {
 		return nil, errorAt(expr, 0, "", "%v", err)

@@ -28,8 +28,7 @@
 //	           │            │            │            │
 //	           └────────────┴─ *Error, placed in the expression as written
 //
-// template splits a text with `${{ }}` into parts and render joins them again; plain accepts a simple selection without these
-// steps.
+// template splits a text with `${{ }}` into parts and render joins them again.
 //
 // The package is pure: it may import proto, workflows/nearest, workflows/structs, CEL and the standard library, and neither
 // Temporal nor anything else of Switchyard. Nothing here may run in workflow code, because CEL walks maps in random order and its

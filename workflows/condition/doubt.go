@@ -14,6 +14,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/nearest"
 )
 
 // Outcome is what a definition says about how a task ends.
@@ -145,7 +146,7 @@ func (d *doubts) neverStates() {
 				v1.IsTaskSuccess(other.word) == v1.IsTaskSuccess(c.word)
 		}
 		if len(o.States) > 0 && !slices.Contains(o.States, c.word) && !slices.ContainsFunc(d.compared, isCovered) {
-			d.doubt(c.literal, "it ends as "+alternatives(o.States)+o.Rule, "%s is never '%s' here", spelledState(c.task), c.word)
+			d.doubt(c.literal, "it ends as "+nearest.Alternatives(o.States)+o.Rule, "%s is never '%s' here", spelledState(c.task), c.word)
 		}
 	}
 }
@@ -185,7 +186,7 @@ func (d *doubts) outcomes(l *language) {
 			everFalse = everFalse && results[state] == types.False
 		}
 		if everFalse {
-			d.found = addMore(d.found, errorAt(d.source.written, r.offset, r.task+" ends as "+alternatives(o.States)+o.Rule,
+			d.found = addMore(d.found, errorAt(d.source.written, r.offset, r.task+" ends as "+nearest.Alternatives(o.States)+o.Rule,
 				"the condition is false however %s ends", r.task))
 		}
 		d.compared = slices.DeleteFunc(d.compared, func(c comparedState) bool {
@@ -269,18 +270,21 @@ type comparison struct {
 
 // comparisonOf returns the comparison that a call makes. It returns false for other calls.
 func comparisonOf(call ast.Expr) (comparison, bool) {
-	c := call.AsCall()
-	sides := c.Args()
-	switch c.FunctionName() {
-	case operators.Equals, operators.NotEquals, operators.In:
-	case overloads.Contains:
-		if c.IsMemberFunction() {
-			sides = append([]ast.Expr{c.Target()}, sides...)
-		}
-	default:
+	function, sides := call.AsCall().FunctionName(), argumentsOf(call)
+	is := len(sides) == 2 && slices.Contains([]string{operators.Equals, operators.NotEquals, operators.In, overloads.Contains}, function)
+	if !is {
 		return comparison{}, false
 	}
-	return comparison{sides, c.FunctionName()}, len(sides) == 2
+	return comparison{sides, function}, true
+}
+
+// argumentsOf returns the arguments of a call. The first one of x.f() is x.
+func argumentsOf(call ast.Expr) []ast.Expr {
+	c := call.AsCall()
+	if c.IsMemberFunction() {
+		return append([]ast.Expr{c.Target()}, c.Args()...)
+	}
+	return c.Args()
 }
 
 // isPart reports whether the comparison is with a part of the value on a side, or takes that value for a part.
@@ -324,13 +328,4 @@ func spelledState(task string) string {
 		return "the state of an ancestor"
 	}
 	return spell(task) + ".state"
-}
-
-// alternatives lists words, as in "a, b or c".
-func alternatives(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

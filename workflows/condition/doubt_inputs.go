@@ -1,13 +1,13 @@
 package condition
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/nearest"
 )
 
@@ -19,10 +19,10 @@ func (d *doubts) inputs(c comparison) {
 		if name == "" || declared == nil || c.isPart(i) {
 			continue
 		}
-		for _, literal := range d.constants(c.sides[1-i]) {
+		for _, literal := range constants(c.sides[1-i]) {
 			value, err := scalar(literal.AsLiteral())
-			kind := inputType(declared)
-			if err != nil || value.GetKind() == nil || isNull(value) {
+			kind := cmp.Or(declared.GetType(), "string")
+			if _, isNull := value.GetKind().(*structpb.Value_NullValue); err != nil || isNull {
 				continue
 			}
 			shown := shownConstant(value)
@@ -47,18 +47,12 @@ func (d *doubts) inputs(c comparison) {
 }
 
 // constants returns the literals of any type in an expression: the expression itself, or the items of a list.
-func (d *doubts) constants(e ast.Expr) (all []ast.Expr) {
-	switch e.Kind() {
-	case ast.LiteralKind:
-		all = append(all, e)
-	case ast.ListKind:
-		for _, item := range e.AsList().Elements() {
-			if item.Kind() == ast.LiteralKind {
-				all = append(all, item)
-			}
-		}
+func constants(e ast.Expr) []ast.Expr {
+	all := []ast.Expr{e}
+	if e.Kind() == ast.ListKind {
+		all = slices.Clone(e.AsList().Elements())
 	}
-	return all
+	return slices.DeleteFunc(all, func(item ast.Expr) bool { return item.Kind() != ast.LiteralKind })
 }
 
 // inputOf returns the name of the input of the run that an expression is, or "".
@@ -76,13 +70,6 @@ func inputOf(e ast.Expr) string {
 	return ""
 }
 
-func inputType(declared *v1.InputDefinition) string {
-	if declared.GetType() == "" {
-		return "string"
-	}
-	return declared.GetType()
-}
-
 // hasInputType reports whether a scalar may equal a value of a type of inputs.
 func hasInputType(value *structpb.Value, kind string) bool {
 	switch value.GetKind().(type) {
@@ -94,11 +81,6 @@ func hasInputType(value *structpb.Value, kind string) bool {
 		return kind == "boolean"
 	}
 	return true
-}
-
-func isNull(value *structpb.Value) bool {
-	_, is := value.GetKind().(*structpb.Value_NullValue)
-	return is
 }
 
 func shownConstant(value *structpb.Value) string {

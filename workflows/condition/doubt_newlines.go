@@ -2,6 +2,7 @@ package condition
 
 import (
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -12,54 +13,48 @@ import (
 
 // newlines reports a call that forgets the newline at the end of what a program has printed.
 func (d *doubts) newlines(call ast.Expr) {
-	c := call.AsCall()
-	args := c.Args()
-	if c.IsMemberFunction() {
-		args = append([]ast.Expr{c.Target()}, args...)
-	}
+	function, args := call.AsCall().FunctionName(), argumentsOf(call)
 	const ends = "%s ends with a newline, "
-	compared, isComparison := comparisonOf(call)
-	if c.FunctionName() == operators.Index {
-		compared, isComparison = comparison{args, operators.Index}, true
+	withoutNewline := func(e ast.Expr) []ast.Expr {
+		return slices.DeleteFunc(d.words(e), func(literal ast.Expr) bool { return textOf(literal) == "" || strings.HasSuffix(textOf(literal), "\n") })
+	}
+	compared, _ := comparisonOf(call)
+	if function == operators.Index {
+		compared = comparison{args, operators.Index}
 	}
 	for i, side := range compared.sides {
-		stream := d.stream(side)
-		if !isComparison || stream == "" || compared.isPart(i) {
-			continue
-		}
-		for _, literal := range d.words(compared.sides[1-i]) {
-			if text := textOf(literal); text != "" && !strings.HasSuffix(text, "\n") {
-				d.doubt(literal, "compare "+stream+".trim()", ends+"so it is never '%s'", stream, text)
+		if stream := d.stream(side); stream != "" && !compared.isPart(i) {
+			for _, literal := range withoutNewline(compared.sides[1-i]) {
+				d.doubt(literal, "compare "+stream+".trim()", ends+"so it is never '%s'", stream, textOf(literal))
 			}
 		}
 	}
-	switch c.FunctionName() {
+	stream := ""
+	if len(args) > 0 {
+		stream = d.stream(args[0])
+	}
+	if stream == "" {
+		return
+	}
+	switch function {
 	case overloads.EndsWith:
-		if stream := d.stream(args[0]); stream != "" {
-			for _, literal := range d.words(args[1]) {
-				if text := textOf(literal); text != "" && !strings.HasSuffix(text, "\n") {
-					d.doubt(literal, "write "+stream+".trim().endsWith(...)", ends+"and not with '%s'", stream, text)
-				}
-			}
+		for _, literal := range withoutNewline(args[1]) {
+			d.doubt(literal, "write "+stream+".trim().endsWith(...)", ends+"and not with '%s'", stream, textOf(literal))
 		}
 	case overloads.Matches:
-		if stream := d.stream(args[0]); stream != "" {
-			for _, literal := range literals(args[1]) {
-				if endsBeforeNewline(textOf(literal)) {
-					d.doubt(literal, "write "+stream+".trim().matches(...)", ends+"and this $ matches only at the very end of the text", stream)
-				}
+		for _, literal := range literals(args[1]) {
+			if endsBeforeNewline(textOf(literal)) {
+				d.doubt(literal, "write "+stream+".trim().matches(...)", ends+"and this $ matches only at the very end of the text", stream)
 			}
 		}
 	case "split":
 		isWhole := d.Kind == Items && call.ID() == d.tree.Expr().ID()
-		if stream := d.stream(args[0]); stream != "" && isWhole && args[1].Kind() == ast.LiteralKind && textOf(args[1]) == "\n" {
+		if isWhole && args[1].Kind() == ast.LiteralKind && textOf(args[1]) == "\n" {
 			d.doubt(call, "write "+linesFunction+"("+stream+")", ends+"so the last item is empty", stream)
 		}
 	case overloads.TypeConvertInt, overloads.TypeConvertUint, overloads.TypeConvertDouble, overloads.TypeConvertBool,
 		overloads.TypeConvertTimestamp, overloads.TypeConvertDuration:
-		if stream := d.stream(args[0]); stream != "" {
-			d.doubt(call, "write "+c.FunctionName()+"("+stream+".trim())", ends+"which %s() does not accept", stream, c.FunctionName())
-		}
+		d.doubt(call, "write "+function+"("+stream+".trim())", ends+"which %s() does not accept", stream, function)
 	}
 }
 

@@ -1,7 +1,9 @@
 package condition
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 
 	"switchyard/workflows/nearest"
@@ -31,22 +33,15 @@ func explain(message string, kind Kind) (plain, hint string) {
 		plain = strings.ToValidUTF8(plain[:maxMessage], "") + "..."
 	}
 	if name, ok := quoted(plain, "undefined field '"); ok {
-		if near := nearest.Word(name, fieldNames(kind)); near != "" && near != name {
-			return plain, "did you mean " + near + "?"
-		}
+		fields := "a task has exitCode, stdout, stderr, state, output and result"
 		if kind == Retry {
-			return plain, "an attempt has exitCode, stdout, stderr, state, reason and number; workflow has name, runId, context and input"
+			fields = "an attempt has exitCode, stdout, stderr, state, reason and number"
 		}
-		return plain, "a task has exitCode, stdout, stderr, state, output and result; workflow has name, runId, context and input"
+		return plain, cmp.Or(nearest.DidYouMean(name, fieldNames(kind)), fields+"; workflow has name, runId, context and input")
 	}
 	if name, ok := undeclared(plain); ok {
-		if hint = kind.nameHint(name); hint != "" {
-			return plain, hint
-		}
-		if near := nearest.Word(name, kind.variables()); near != "" {
-			return plain, "did you mean " + near + "?"
-		}
-		return plain, kind.noun() + " sees " + kind.visible() + "; text needs quotes: '" + name + "'"
+		return plain, cmp.Or(kind.nameHint(name), nearest.DidYouMean(name, kinds[kind].variables),
+			kind.noun()+" sees "+kind.visible()+"; text needs quotes: '"+name+"'")
 	}
 	switch {
 	case strings.Contains(plain, noSelection):
@@ -62,13 +57,10 @@ func explain(message string, kind Kind) (plain, hint string) {
 
 // nameHint returns a hint for a name that has a meaning elsewhere but is not declared here, or "".
 func (k Kind) nameHint(name string) string {
-	switch name {
-	case "item", "matrix", "index", "count":
-		if k.sees(inputVariable) {
-			return "of an instance it is input.item, input.index or input.count; commands have $SWITCHYARD_ITEM, too"
-		}
+	if k.sees(inputVariable) && slices.Contains([]string{"item", "matrix", "index", "count"}, name) {
+		return "of an instance it is input.item, input.index or input.count; commands have $SWITCHYARD_ITEM, too"
 	}
-	return wordHint(name)
+	return wordHints[name]
 }
 
 // noSelection is CEL's message for a field selection on a value without fields.
@@ -95,11 +87,9 @@ func quoted(text, prefix string) (string, bool) {
 }
 
 func fieldNames(kind Kind) []string {
+	names := taskFields()
 	if kind == Retry {
-		return []string{
-			"exitCode", "stdout", "stderr", "stdoutTruncated", "stderrTruncated", "state", "reason", "number",
-			"name", "runId", "context", "input",
-		}
+		names = []string{"exitCode", "stdout", "stderr", "stdoutTruncated", "stderrTruncated", "state", "reason", "number"}
 	}
-	return append(taskFields(), "name", "runId", "context", "input")
+	return append(names, "name", "runId", "context", "input")
 }

@@ -59,22 +59,3 @@ func EmptyOutputs(count int) *structpb.ListValue {
 	}
 	return list
 }
-
-// attemptFields returns the fields of a failed attempt.
-func attemptFields() map[string]field {
-	return map[string]field{
-		"number": {types.IntType, func(o *object) ref.Val { return types.Int(o.attempt.GetNumber()) }},
-		"state":  {types.StringType, func(o *object) ref.Val { return types.String(o.attempt.GetState()) }},
-		"reason": {types.StringType, func(o *object) ref.Val { return types.String(o.attempt.GetReason()) }},
-		"exitCode": {types.IntType, func(o *object) ref.Val {
-			if o.attempt.GetResult() == nil {
-				return types.Int(-1)
-			}
-			return types.Int(o.attempt.GetResult().GetExitCode())
-		}},
-		"stdout":          {types.StringType, func(o *object) ref.Val { return types.String(o.attempt.GetResult().GetStdout()) }},
-		"stderr":          {types.StringType, func(o *object) ref.Val { return types.String(o.attempt.GetResult().GetStderr()) }},
-		"stdoutTruncated": {types.BoolType, func(o *object) ref.Val { return types.Bool(o.attempt.GetResult().GetStdoutTruncated()) }},
-		"stderrTruncated": {types.BoolType, func(o *object) ref.Val { return types.Bool(o.attempt.GetResult().GetStderrTruncated()) }},
-	}
-}

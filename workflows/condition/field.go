@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -64,9 +65,6 @@ func (s Scope) input(expr string, r reading) *Error {
 	if s.Inputs == nil || slices.Contains(s.Inputs, r.field) {
 		return nil
 	}
-	hint := "add it to inputs"
-	if near := nearest.Word(r.field, s.Inputs); near != "" {
-		hint = "did you mean " + near + "?"
-	}
+	hint := cmp.Or(nearest.DidYouMean(r.field, s.Inputs), "add it to inputs")
 	return errorAt(expr, r.offset, hint, "the workflow declares no input '%s'", r.field)
 }

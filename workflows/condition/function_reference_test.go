@@ -114,11 +114,11 @@ func TestReferenceOfFunctions(t *testing.T) {
 			called.WriteString(example[0] + "\n")
 		}
 	}
-	functions, methods, err := Functions()
+	l, err := theLanguage()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range slices.Concat(functions, methods) {
+	for _, name := range slices.Concat(l.functions, l.methods) {
 		if !regexp.MustCompile(`(^|[^\w.]|\w*\.|[\])'"]\.)` + regexp.QuoteMeta(name) + `\(`).MatchString(called.String()) {
 			t.Errorf("the function %s has no example", name)
 		}

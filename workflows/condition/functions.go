@@ -10,16 +10,6 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// Functions returns the sorted names of the functions that expressions may call: functions, called as f(x), and methods, called
-// as x.f(). Type conversions are functions; operators are not included.
-func Functions() (functions, methods []string, err error) {
-	l, err := theLanguage()
-	if err != nil {
-		return nil, nil, err
-	}
-	return l.functions, l.methods, nil
-}
-
 // nameFunctions fills in the names of the language's functions.
 func (l *language) nameFunctions() {
 	add := func(name string, isMethod bool) {

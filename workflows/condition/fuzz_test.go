@@ -7,53 +7,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// FuzzCheck checks any text: no input panics, every error lies inside the expression, and an Evaluator compiles everything that
-// Check accepts.
-func FuzzCheck(f *testing.F) {
-	for _, seed := range []string{
-		"", "true", "parent.build.exitCode === 0 && parent.lint.result.stdout.includes('0 failures')",
-		"/a[/]b/gi.test(parent.build.stdout)", "parent.notify-failure.exitCode !== 1", "parent['lint'].output.x[0] > 1.5e3",
-		"parent.exists(t, parent[t].state in ['failed'])", "`${x}`", "a?.b ?? c", "[1, 2].map(x, x * 2) == {'k': r'\\d'}",
-		"'''a\n'b''' == \"\\u00e9\"", "has(parent.build.output.x) ? true : 1/0 == 1", "x => {", "// only a comment", "é.ö == '𝄞'\n\n&& 1",
-		"'%s'.format([timestamp(0)]).matches('a{2,}')", "dyn(parent).build", "/(/.test(", "\x00\xff",
-	} {
-		f.Add(seed)
-	}
-	scope := deploy()
-	f.Fuzz(func(t *testing.T, expr string) {
-		references, err := Check(expr, scope)
-		if err == nil {
-			for _, name := range references {
-				if !strings.Contains(strings.Join(scope.Ancestors, " "), name) {
-					t.Errorf("%s is no ancestor", name)
-				}
-			}
-			if _, err := NewEvaluator().program(expr, Condition); err != nil && !isBlank(expr) {
-				t.Errorf("accepted, but does not compile: %v", err)
-			}
-			return
-		}
-		inside(t, expr, err)
-	})
-}
-
-// TestTokensJoinToTheirText checks that the tokens of any text, joined again, are the text.
-func TestTokensJoinToTheirText(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		expr := expressions().Draw(t, "expression")
-		var joined strings.Builder
-		for _, token := range tokenize(expr) {
-			if token.start != joined.Len() {
-				t.Fatalf("%q begins at %d, not %d", token.text, token.start, joined.Len())
-			}
-			joined.WriteString(token.text)
-		}
-		if joined.String() != expr {
-			t.Fatalf("%q", joined.String())
-		}
-	})
-}
-
 // TestRewriteKeepsPositionsAndLiterals checks that everything that is not rewritten keeps its position, and that literals stay
 // unchanged.
 func TestRewriteKeepsPositionsAndLiterals(t *testing.T) {

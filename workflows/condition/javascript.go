@@ -11,19 +11,19 @@ func refusal(tokens []token, i int, kind Kind) (message, hint string) {
 	t := tokens[i]
 	switch {
 	case t.kind == tokenOther:
-		if hint = operatorHint(t.text); hint != "" {
+		if hint = operatorHints[t.text]; hint != "" {
 			return fmt.Sprintf("CEL has no %s", t.text), hint
 		}
 	case t.kind == tokenName && strings.HasPrefix(t.text, "$"):
 		return "an expression is written without ${{ }}", withoutTemplates(tokens)
 	case t.kind == tokenName && isMethod(tokens, i):
-		if hint = methodHint(t.text); hint != "" {
+		if hint = methodHints[t.text]; hint != "" {
 			return fmt.Sprintf("CEL has no .%s()", t.text), hint
 		}
-	case t.kind == tokenName && !isMember(tokens, i) && isCalled(tokens, i) && callHint(t.text) != "":
-		return fmt.Sprintf("CEL has no %s()", t.text), callHint(t.text)
-	case t.kind == tokenName && !isMember(tokens, i) && !(kind.shortens() && isSelected(tokens, i)):
-		if hint = wordHint(t.text); hint != "" {
+	case t.kind == tokenName && !isMember(tokens, i) && isCalled(tokens, i) && callHints[t.text] != "":
+		return fmt.Sprintf("CEL has no %s()", t.text), callHints[t.text]
+	case t.kind == tokenName && !isMember(tokens, i) && !(kinds[kind].shortens && isSelected(tokens, i)):
+		if hint = wordHints[t.text]; hint != "" {
 			return fmt.Sprintf("CEL has no %s", t.text), hint
 		}
 	}
@@ -66,149 +66,89 @@ func isCalled(tokens []token, i int) bool {
 	return n < len(tokens) && tokens[n].is("(")
 }
 
-func operatorHint(operator string) string {
-	switch operator {
-	case "=":
-		return "to compare: =="
-	case "=>":
-		return "CEL: list.exists(x, x == 1), list.all(x, x > 0), list.map(x, x + 1), list.filter(x, x > 0)"
-	case "?.":
-		return "CEL: has(a.b) && a.b.c == 1"
-	case "??":
-		return "CEL: has(a.b) ? a.b : other"
-	case "**":
-		return "CEL has only + - * / %"
-	case "++":
-		return "expressions cannot assign"
-	case "&":
-		return "CEL: &&"
-	case "|":
-		return "CEL: ||"
-	case "^", "~":
-		return "CEL: math.bitXor(a, b), math.bitNot(a)"
-	case ";":
-		return "it must be one expression"
-	case "`":
-		return "CEL: 'text ' + string(x)"
-	case "/*":
-		return "a comment begins with // and ends with its line"
-	case "#":
-		return "a comment begins with //"
+// hintsFor returns a hint for each word of a table, whose lines have words, separated by blanks, and their hint.
+func hintsFor(table [][2]string) map[string]string {
+	hints := map[string]string{}
+	for _, line := range table {
+		for word := range strings.FieldsSeq(line[0]) {
+			hints[word] = line[1]
+		}
 	}
-	return ""
+	return hints
 }
 
-func methodHint(method string) string {
-	switch method {
-	case "toLowerCase", "toLocaleLowerCase", "toLower", "lower":
-		return "CEL: x.lowerAscii()"
-	case "toUpperCase", "toLocaleUpperCase", "toUpper", "upper":
-		return "CEL: x.upperAscii()"
-	case "match", "search", "test", "exec":
-		return "CEL: x.matches('pattern')"
-	case "some", "find", "findIndex":
-		return "CEL: list.exists(x, x == 1)"
-	case "every":
-		return "CEL: list.all(x, x > 0)"
-	case "slice", "substr":
-		return "CEL: x.substring(start, end)"
-	case "concat", "push":
-		return "CEL: a + b"
-	case "toString":
-		return "CEL: string(x)"
-	case "hasOwnProperty":
-		return "CEL: has(x.key), or 'key' in x"
-	case "replaceAll":
-		return "CEL: x.replace('old', 'new')"
-	case "startswith", "hasPrefix":
-		return "CEL: x.startsWith('text')"
-	case "endswith", "hasSuffix":
-		return "CEL: x.endsWith('text')"
-	case "trimStart", "trimEnd", "trimLeft", "trimRight":
-		return "CEL: x.trim()"
-	case "length":
-		return "CEL: size(x)"
-	case "splitlines", "splitLines":
-		return "CEL: lines(x)"
-	case "at":
-		return "CEL: x[0]"
-	case "reduce", "forEach", "call", "apply", "bind", "constructor":
-		return "an expression only reads; CEL has exists, all, map and filter"
-	}
-	return ""
-}
+// operatorHints has operators that CEL does not have.
+var operatorHints = hintsFor([][2]string{
+	{"=", "to compare: =="},
+	{"=>", "CEL: list.exists(x, x == 1), list.all(x, x > 0), list.map(x, x + 1), list.filter(x, x > 0)"},
+	{"?.", "CEL: has(a.b) && a.b.c == 1"},
+	{"??", "CEL: has(a.b) ? a.b : other"},
+	{"**", "CEL has only + - * / %"},
+	{"++", "expressions cannot assign"},
+	{"&", "CEL: &&"},
+	{"|", "CEL: ||"},
+	{"^ ~", "CEL: math.bitXor(a, b), math.bitNot(a)"},
+	{";", "it must be one expression"},
+	{"`", "CEL: 'text ' + string(x)"},
+	{"/*", "a comment begins with // and ends with its line"},
+	{"#", "a comment begins with //"},
+})
 
-// callHint returns a hint for a function of another system, or "".
-func callHint(name string) string {
-	switch name {
-	case "success", "succeeded":
-		return "without a condition a task starts when its parents have succeeded, as `when: all_success` does"
-	case "always":
-		return "write `when: always` in place of the condition"
-	case "failure", "failed":
-		return "write `when: one_failed` in place of the condition"
-	case "cancelled", "canceled":
-		return "compare a state: parent.build.state == 'cancelled'"
-	case "len", "length", "count":
-		return "CEL: size(x)"
-	case "str":
-		return "CEL: string(x)"
-	case "float", "number":
-		return "CEL: double(x)"
-	case "min", "max":
-		return "CEL: math.least(a, b), math.greatest(a, b)"
-	case "fromJSON", "fromJson", "fromjson", "parseJSON", "parseJson":
-		return "CEL: json(x); output, context and input are values already: parent.build.output.key"
-	case "toJSON", "toJson", "tojson":
-		return "output, context and input are values already: parent.build.output.key"
-	case "hashFiles":
-		return "an expression reads no files; a task can write a hash to its output: parent.hash.output.key"
-	}
-	return ""
-}
+// methodHints has methods that CEL does not have.
+var methodHints = hintsFor([][2]string{
+	{"toLowerCase toLocaleLowerCase toLower lower", "CEL: x.lowerAscii()"},
+	{"toUpperCase toLocaleUpperCase toUpper upper", "CEL: x.upperAscii()"},
+	{"match search test exec", "CEL: x.matches('pattern')"},
+	{"some find findIndex", "CEL: list.exists(x, x == 1)"},
+	{"every", "CEL: list.all(x, x > 0)"},
+	{"slice substr", "CEL: x.substring(start, end)"},
+	{"concat push", "CEL: a + b"},
+	{"toString", "CEL: string(x)"},
+	{"hasOwnProperty", "CEL: has(x.key), or 'key' in x"},
+	{"replaceAll", "CEL: x.replace('old', 'new')"},
+	{"startswith hasPrefix", "CEL: x.startsWith('text')"},
+	{"endswith hasSuffix", "CEL: x.endsWith('text')"},
+	{"trimStart trimEnd trimLeft trimRight", "CEL: x.trim()"},
+	{"length", "CEL: size(x)"},
+	{"splitlines splitLines", "CEL: lines(x)"},
+	{"at", "CEL: x[0]"},
+	{"reduce forEach call apply bind constructor", "an expression only reads; CEL has exists, all, map and filter"},
+})
 
-func wordHint(word string) string {
-	switch word {
-	case "and":
-		return "CEL: &&"
-	case "or":
-		return "CEL: ||"
-	case "not":
-		return "CEL: !"
-	case "True", "yes":
-		return "CEL: true"
-	case "False", "no":
-		return "CEL: false"
-	case "None", "nil":
-		return "CEL: null"
-	case "undefined", "NaN":
-		return "CEL: has(x.key) is true if the key is there"
-	case "typeof", "instanceof":
-		return "CEL: type(x) == string"
-	case "Number", "parseFloat":
-		return "CEL: double(x)"
-	case "parseInt":
-		return "CEL: int(x)"
-	case "String":
-		return "CEL: string(x)"
-	case "Boolean":
-		return "compare, for instance x != ''"
-	case "Math":
-		return "CEL: math.least(a, b), math.greatest(a, b), math.abs(x), math.round(x)"
-	case "Date":
-		return "CEL: timestamp('2006-01-02T15:04:05Z')"
-	case "JSON":
-		return "CEL: json(x) reads a text; output, context and input are values already: parent.build.output.key"
-	case "Array", "Object", "RegExp":
-		return "output, context and input are values already: parent.build.output.key"
-	case "inputs":
-		return "the input of the run is " + workflowVariable + "." + inputVariable
-	case "process", "require", "global", "globalThis", "window", "module", "console", "this", "eval", "Function",
-		"setTimeout", "fetch":
-		return "an expression sees only the run: parent, workflow and the like"
-	case "function", "async", "await", "new", "delete", "throw", "while", "for", "return", "let", "const", "var", "if",
-		"import", "do", "try", "switch":
-		return "it must be one expression"
-	}
-	return ""
-}
+// callHints has functions of other systems.
+var callHints = hintsFor([][2]string{
+	{"success succeeded", "without a condition a task starts when its parents have succeeded, as `when: all_success` does"},
+	{"always", "write `when: always` in place of the condition"},
+	{"failure failed", "write `when: one_failed` in place of the condition"},
+	{"cancelled canceled", "compare a state: parent.build.state == 'cancelled'"},
+	{"len length count", "CEL: size(x)"},
+	{"str", "CEL: string(x)"},
+	{"float number", "CEL: double(x)"},
+	{"min max", "CEL: math.least(a, b), math.greatest(a, b)"},
+	{"fromJSON fromJson fromjson parseJSON parseJson", "CEL: json(x); output, context and input are values already: parent.build.output.key"},
+	{"toJSON toJson tojson", "output, context and input are values already: parent.build.output.key"},
+	{"hashFiles", "an expression reads no files; a task can write a hash to its output: parent.hash.output.key"},
+})
+
+// wordHints has words that mean nothing in CEL, or something else.
+var wordHints = hintsFor([][2]string{
+	{"and", "CEL: &&"},
+	{"or", "CEL: ||"},
+	{"not", "CEL: !"},
+	{"True yes", "CEL: true"},
+	{"False no", "CEL: false"},
+	{"None nil", "CEL: null"},
+	{"undefined NaN", "CEL: has(x.key) is true if the key is there"},
+	{"typeof instanceof", "CEL: type(x) == string"},
+	{"Number parseFloat", "CEL: double(x)"},
+	{"parseInt", "CEL: int(x)"},
+	{"String", "CEL: string(x)"},
+	{"Boolean", "compare, for instance x != ''"},
+	{"Math", "CEL: math.least(a, b), math.greatest(a, b), math.abs(x), math.round(x)"},
+	{"Date", "CEL: timestamp('2006-01-02T15:04:05Z')"},
+	{"JSON", "CEL: json(x) reads a text; output, context and input are values already: parent.build.output.key"},
+	{"Array Object RegExp", "output, context and input are values already: parent.build.output.key"},
+	{"inputs", "the input of the run is " + workflowVariable + "." + inputVariable},
+	{"process require global globalThis window module console this eval Function setTimeout fetch", "an expression sees only the run: parent, workflow and the like"},
+	{"function async await new delete throw while for return let const var if import do try switch", "it must be one expression"},
+})

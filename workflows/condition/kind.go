@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
 )
 
 // Kind is the purpose of an expression. It determines which variables the expression sees and what its value must be.
@@ -36,51 +37,35 @@ const (
 
 // isVariableName reports whether a name is a variable of some kind, so that it is never short for a task.
 func isVariableName(name string) bool {
-	switch name {
-	case parentVariable, workflowVariable, inputVariable, attemptVariable:
-		return true
-	}
-	return false
+	return slices.Contains([]string{parentVariable, workflowVariable, inputVariable, attemptVariable}, name)
 }
 
-// variables returns the variables that an expression of the kind sees.
-func (k Kind) variables() []string {
-	switch k {
-	case Retry:
-		return []string{attemptVariable, workflowVariable}
-	case CacheKey, Value:
-		return []string{parentVariable, workflowVariable, inputVariable}
-	}
-	return []string{parentVariable, workflowVariable}
+// kinds describes the expressions of each kind.
+var kinds = [...]struct {
+	noun      string   // names an expression in messages
+	variables []string // that it sees
+	shortens  bool     // whether `discover.files` is short for parent.discover.output.files
+	values    string   // in words, to follow "must be"
+	types     []types.Kind
+}{
+	Condition: {"a condition", []string{parentVariable, workflowVariable}, false, "true or false", []types.Kind{types.BoolKind}},
+	Count:     {"parallel", []string{parentVariable, workflowVariable}, true, "an integer", []types.Kind{types.IntKind, types.UintKind, types.DoubleKind}},
+	Items:     {"foreach", []string{parentVariable, workflowVariable}, true, "a list", []types.Kind{types.ListKind}},
+	CacheKey:  {"a cache key", []string{parentVariable, workflowVariable, inputVariable}, true, "text, a number, true or false, a list or a map", keyKinds},
+	Retry:     {"retry.when", []string{attemptVariable, workflowVariable}, false, "true or false", []types.Kind{types.BoolKind}},
+	Value: {"a template", []string{parentVariable, workflowVariable, inputVariable}, true, "text, a number, true or false, a list, a map or null",
+		append(keyKinds, types.NullTypeKind)},
 }
 
-func (k Kind) sees(variable string) bool { return slices.Contains(k.variables(), variable) }
-
-// shortens reports whether `discover.files` is short for parent.discover.output.files.
-func (k Kind) shortens() bool {
-	switch k {
-	case Count, Items, CacheKey, Value:
-		return true
-	}
-	return false
+// keyKinds are the types of the values that may be a cache key.
+var keyKinds = []types.Kind{
+	types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.ListKind, types.StringKind, types.BytesKind, types.MapKind, types.TimestampKind,
+	types.DurationKind,
 }
 
-// noun returns the name for an expression of the kind in messages.
-func (k Kind) noun() string {
-	switch k {
-	case Count:
-		return "parallel"
-	case Items:
-		return "foreach"
-	case CacheKey:
-		return "a cache key"
-	case Retry:
-		return "retry.when"
-	case Value:
-		return "a template"
-	}
-	return "a condition"
-}
+func (k Kind) noun() string { return kinds[k].noun }
+
+func (k Kind) sees(variable string) bool { return slices.Contains(kinds[k].variables, variable) }
 
 // doing returns the name of the operation for errors of an evaluation.
 func (k Kind) doing() string {
@@ -98,7 +83,7 @@ func (k Kind) errorf(format string, args ...any) error {
 
 // visible lists the variables for people.
 func (k Kind) visible() string {
-	names := k.variables()
+	names := slices.Clone(kinds[k].variables)
 	if names[0] == parentVariable {
 		names[0] = parentVariable + ".<task>"
 	}
@@ -108,39 +93,11 @@ func (k Kind) visible() string {
 
 // takes reports whether a value of a statically known type may be valid for the kind.
 func (k Kind) takes(t *cel.Type) bool {
-	switch t.Kind() {
-	case cel.DynKind, cel.AnyKind:
-		return true
-	case cel.BoolKind:
-		return k != Count && k != Items
-	case cel.IntKind, cel.UintKind, cel.DoubleKind:
-		return k == Count || k == CacheKey || k == Value
-	case cel.ListKind:
-		return k == Items || k == CacheKey || k == Value
-	case cel.StringKind, cel.BytesKind, cel.MapKind, cel.TimestampKind, cel.DurationKind:
-		return k == CacheKey || k == Value
-	case cel.NullTypeKind:
-		return k == Value
-	}
-	return false
+	return t.Kind() == types.DynKind || t.Kind() == types.AnyKind || slices.Contains(kinds[k].types, t.Kind())
 }
 
 // wanted returns a description of the values that are valid for the kind.
-func (k Kind) wanted() string {
-	switch k {
-	case Count:
-		return "parallel must be an integer"
-	case Items:
-		return "foreach must be a list"
-	case CacheKey:
-		return "a cache key must be text, a number, true or false, a list or a map"
-	case Retry:
-		return "retry.when must be true or false"
-	case Value:
-		return "a template must be text, a number, true or false, a list, a map or null"
-	}
-	return "a condition must be true or false"
-}
+func (k Kind) wanted() string { return k.noun() + " must be " + kinds[k].values }
 
 // typeHint returns a hint for converting a value of a wrong type.
 func (k Kind) typeHint(t *cel.Type) string {

@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // These are the type names of the model, as CEL's messages show them.
@@ -57,15 +59,18 @@ func newModel() (*model, error) {
 		attempt:  types.NewObjectType(attemptTypeName),
 	}
 	data := types.NewMapType(types.StringType, types.DynType)
-	result := map[string]field{
-		"exitCode":        {types.IntType, func(o *object) ref.Val { return exitCode(o.task) }},
-		"stdout":          {types.StringType, func(o *object) ref.Val { return types.String(o.task.GetResult().GetStdout()) }},
-		"stderr":          {types.StringType, func(o *object) ref.Val { return types.String(o.task.GetResult().GetStderr()) }},
-		"stdoutTruncated": {types.BoolType, func(o *object) ref.Val { return types.Bool(o.task.GetResult().GetStdoutTruncated()) }},
-		"stderrTruncated": {types.BoolType, func(o *object) ref.Val { return types.Bool(o.task.GetResult().GetStderrTruncated()) }},
-		"state":           {types.StringType, func(o *object) ref.Val { return types.String(o.task.GetState()) }},
-		"output":          {types.DynType, func(o *object) ref.Val { return m.data(o.task.GetResult().GetOutput()) }},
+	attempt := map[string]field{
+		"exitCode":        {types.IntType, (*object).exitCode},
+		"stdout":          {types.StringType, func(o *object) ref.Val { return types.String(o.taskResult().GetStdout()) }},
+		"stderr":          {types.StringType, func(o *object) ref.Val { return types.String(o.taskResult().GetStderr()) }},
+		"stdoutTruncated": {types.BoolType, func(o *object) ref.Val { return types.Bool(o.taskResult().GetStdoutTruncated()) }},
+		"stderrTruncated": {types.BoolType, func(o *object) ref.Val { return types.Bool(o.taskResult().GetStderrTruncated()) }},
+		"state":           {types.StringType, func(o *object) ref.Val { return types.String(cmp.Or(o.task.GetState(), o.attempt.GetState())) }},
 	}
+	result := maps.Clone(attempt)
+	result["output"] = field{types.DynType, func(o *object) ref.Val { return m.data(o.taskResult().GetOutput()) }}
+	attempt["number"] = field{types.IntType, func(o *object) ref.Val { return types.Int(o.attempt.GetNumber()) }}
+	attempt["reason"] = field{types.StringType, func(o *object) ref.Val { return types.String(o.attempt.GetReason()) }}
 	task := maps.Clone(result)
 	task["result"] = field{m.result, func(o *object) ref.Val {
 		return &object{kind: m.result, fields: result, task: o.task}
@@ -80,17 +85,22 @@ func newModel() (*model, error) {
 			"context": {data, func(o *object) ref.Val { return m.data(o.workflow.GetContext()) }},
 			"input":   {data, func(o *object) ref.Val { return m.data(o.workflow.GetInput()) }},
 		},
-		attemptTypeName: attemptFields(),
+		attemptTypeName: attempt,
 	}
 	return m, nil
 }
 
-// exitCode returns the exit code of a task, or -1 if nothing of it ran.
-func exitCode(task *historyv1.ParentView) ref.Val {
-	if task.GetResult() == nil {
+// taskResult returns the result of a task or an attempt, or nil if nothing of it ran.
+func (o *object) taskResult() *v1.TaskResult {
+	return cmp.Or(o.task.GetResult(), o.attempt.GetResult())
+}
+
+// exitCode returns the exit code of a task or an attempt, or -1 if nothing of it ran.
+func (o *object) exitCode() ref.Val {
+	if o.taskResult() == nil {
 		return types.Int(-1)
 	}
-	return types.Int(task.GetResult().GetExitCode())
+	return types.Int(o.taskResult().GetExitCode())
 }
 
 // data returns a JSON object as a map; its numbers are doubles.
@@ -115,15 +125,10 @@ func (m *model) attemptValue(view *historyv1.AttemptView) *object {
 
 // FindStructType returns a type of the model. CEL's checker calls it.
 func (m *model) FindStructType(name string) (*types.Type, bool) {
-	switch name {
-	case taskTypeName:
-		return types.NewTypeTypeWithParam(m.task), true
-	case resultTypeName:
-		return types.NewTypeTypeWithParam(m.result), true
-	case workflowTypeName:
-		return types.NewTypeTypeWithParam(m.workflow), true
-	case attemptTypeName:
-		return types.NewTypeTypeWithParam(m.attempt), true
+	for _, own := range []*types.Type{m.task, m.result, m.workflow, m.attempt} {
+		if own.TypeName() == name {
+			return types.NewTypeTypeWithParam(own), true
+		}
 	}
 	return m.Registry.FindStructType(name)
 }

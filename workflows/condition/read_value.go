@@ -38,7 +38,7 @@ func (p selectionPath) String() string {
 		switch {
 		case !isName:
 			fmt.Fprintf(&b, "[%d]", key.Value())
-		case isIdentifier(string(name)) && isPlainName(string(name)):
+		case isIdentifier(string(name)) && nameSize(string(name)) == len(name):
 			b.WriteString("." + string(name))
 		default:
 			b.WriteString("['" + string(name) + "']")
@@ -51,46 +51,21 @@ func (p selectionPath) String() string {
 func selectionPaths(e ast.Expr) []selectionPath {
 	var paths []selectionPath
 	seen := map[string]bool{}
-	var walk func(e ast.Expr, bound []string)
-	walk = func(e ast.Expr, bound []string) {
-		if path, ok := pathOf(e); ok && !slices.Contains(bound, path.variable) {
-			if text := path.String(); len(path.keys) > 0 && !seen[text] {
-				seen[text] = true
-				paths = append(paths, path)
-			}
+	within, bound := map[int64]bool{}, map[string]bool{}
+	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.ComprehensionKind {
+			bound[e.AsComprehension().IterVar()] = true
+		}
+		path, ok := pathOf(e)
+		if !ok || within[e.ID()] || bound[path.variable] {
 			return
 		}
-		switch e.Kind() {
-		case ast.SelectKind:
-			walk(e.AsSelect().Operand(), bound)
-		case ast.CallKind:
-			c := e.AsCall()
-			if c.IsMemberFunction() {
-				walk(c.Target(), bound)
-			}
-			for _, arg := range c.Args() {
-				walk(arg, bound)
-			}
-		case ast.ListKind:
-			for _, item := range e.AsList().Elements() {
-				walk(item, bound)
-			}
-		case ast.MapKind:
-			for _, entry := range e.AsMap().Entries() {
-				walk(entry.AsMapEntry().Key(), bound)
-				walk(entry.AsMapEntry().Value(), bound)
-			}
-		case ast.ComprehensionKind:
-			c := e.AsComprehension()
-			walk(c.IterRange(), bound)
-			walk(c.AccuInit(), bound)
-			inside := append(slices.Clip(bound), c.IterVar(), c.IterVar2(), c.AccuVar())
-			for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep(), c.Result()} {
-				walk(part, inside)
-			}
+		ast.PreOrderVisit(e, ast.NewExprVisitor(func(part ast.Expr) { within[part.ID()] = true }))
+		if text := path.String(); len(path.keys) > 0 && !seen[text] {
+			seen[text] = true
+			paths = append(paths, path)
 		}
-	}
-	walk(e, nil)
+	}))
 	return paths
 }
 

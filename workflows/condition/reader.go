@@ -20,27 +20,19 @@ const (
 	linesFunction = "lines"
 )
 
-// textReaders adds json(text), which returns what a text contains as JSON, and lines(text), which returns its lines.
-func textReaders(m *model) cel.EnvOption {
-	return cel.Lib(readerLibrary{m})
+// jsonOfText declares json(text), which returns what a text contains as JSON.
+func jsonOfText(m *model) cel.EnvOption {
+	return cel.Function(jsonFunction, cel.Overload("json_string", []*cel.Type{cel.StringType}, cel.DynType, cel.UnaryBinding(m.readJSON)))
 }
 
-type readerLibrary struct{ *model }
-
-// CompileOptions returns the declarations of the functions.
-func (l readerLibrary) CompileOptions() []cel.EnvOption {
-	return []cel.EnvOption{
-		cel.Function(jsonFunction, cel.Overload("json_string", []*cel.Type{cel.StringType}, cel.DynType, cel.UnaryBinding(l.readJSON))),
-		cel.Function(linesFunction, cel.Overload("lines_string", []*cel.Type{cel.StringType}, cel.ListType(cel.StringType), cel.UnaryBinding(l.readLines))),
-	}
+// linesOfText declares lines(text), which returns the lines of a text.
+func linesOfText(m *model) cel.EnvOption {
+	return cel.Function(linesFunction, cel.Overload("lines_string", []*cel.Type{cel.StringType}, cel.ListType(cel.StringType), cel.UnaryBinding(m.readLines)))
 }
-
-// ProgramOptions returns nothing, because functions need no options.
-func (l readerLibrary) ProgramOptions() []cel.ProgramOption { return nil }
 
 // readJSON returns the value of a JSON text. A text that is not one JSON value, or whose value would differ from the text, is an
 // error.
-func (l readerLibrary) readJSON(arg ref.Val) ref.Val {
+func (m *model) readJSON(arg ref.Val) ref.Val {
 	text, ok := arg.(types.String)
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(arg)
@@ -49,7 +41,7 @@ func (l readerLibrary) readJSON(arg ref.Val) ref.Val {
 	if err != nil {
 		return types.NewErr("%s(): %v", jsonFunction, err)
 	}
-	return l.NativeToValue(value)
+	return m.NativeToValue(value)
 }
 
 func parseJSON(text string) (*structpb.Value, error) {
@@ -77,7 +69,7 @@ func parseJSON(text string) (*structpb.Value, error) {
 
 // readLines returns the lines of a text, without the ends of lines. What follows the last end of a line is a line only if it is not
 // empty.
-func (l readerLibrary) readLines(arg ref.Val) ref.Val {
+func (m *model) readLines(arg ref.Val) ref.Val {
 	text, ok := arg.(types.String)
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(arg)
@@ -87,5 +79,5 @@ func (l readerLibrary) readLines(arg ref.Val) ref.Val {
 		line = strings.TrimSuffix(line, "\n")
 		lines = append(lines, strings.TrimSuffix(line, "\r"))
 	}
-	return types.NewStringList(l, lines)
+	return types.NewStringList(m, lines)
 }

@@ -142,7 +142,7 @@ func isRunInput(e ast.Expr) bool {
 // isShort reports whether an expression is a name that can only be short for a task: neither a variable nor a name of CEL's
 // own.
 func (r *references) isShort(e ast.Expr) bool {
-	if !r.kind.shortens() || e.Kind() != ast.IdentKind {
+	if !kinds[r.kind].shortens || e.Kind() != ast.IdentKind {
 		return false
 	}
 	name := e.AsIdent()

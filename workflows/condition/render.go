@@ -14,13 +14,14 @@ import (
 
 // Render returns a copy of an object with `${{ }}` replaced in its strings at any depth. A string that is exactly one template
 // becomes the value itself (a list stays a list), any other string becomes text; see Text. Keys are not replaced. The object is
-// not modified, and parts without templates are shared with it.
+// not modified.
 //
 // at names the object in errors, such as "spec"; errors show the field and the expression. The inserted values may take at most
 // 8 MiB in total.
 func (e *Evaluator) Render(ctx context.Context, at string, object *structpb.Struct, view View) (*structpb.Struct, error) {
 	r := renderer{ctx: ctx, evaluator: e, view: view, room: maxValue}
-	return r.object(at, object)
+	rendered, err := r.value(at, structpb.NewStructValue(object))
+	return rendered.GetStructValue(), err
 }
 
 // RenderEnv renders environment variables like Render. Their values are always text.
@@ -61,58 +62,29 @@ type renderer struct {
 	room      int // number of bytes that may still be inserted
 }
 
-func (r *renderer) object(at string, object *structpb.Struct) (*structpb.Struct, error) {
-	var rendered *structpb.Struct
-	for _, name := range slices.Sorted(maps.Keys(object.GetFields())) {
-		before := object.GetFields()[name]
-		after, err := r.value(at+"."+name, before)
-		if err != nil {
-			return nil, err
-		}
-		if after == before {
-			continue
-		}
-		if rendered == nil {
-			rendered = &structpb.Struct{Fields: maps.Clone(object.GetFields())}
-		}
-		rendered.Fields[name] = after
-	}
-	if rendered == nil {
-		return object, nil
-	}
-	return rendered, nil
-}
-
-// value returns v with its templates replaced, or v itself if it has none.
-func (r *renderer) value(at string, v *structpb.Value) (*structpb.Value, error) {
+// value returns a copy of v with its templates replaced. Scalars without templates are shared with v.
+func (r *renderer) value(at string, v *structpb.Value) (_ *structpb.Value, err error) {
 	switch kind := v.GetKind().(type) {
 	case *structpb.Value_StringValue:
 		if HasTemplate(kind.StringValue) {
 			return r.text(at, kind.StringValue)
 		}
 	case *structpb.Value_StructValue:
-		object, err := r.object(at, kind.StructValue)
-		if err != nil || object == kind.StructValue {
-			return v, err
-		}
-		return structpb.NewStructValue(object), nil
-	case *structpb.Value_ListValue:
-		var rendered []*structpb.Value
-		for i, before := range kind.ListValue.GetValues() {
-			after, err := r.value(at+"["+strconv.Itoa(i)+"]", before)
-			if err != nil {
+		rendered := maps.Clone(kind.StructValue.GetFields())
+		for _, name := range slices.Sorted(maps.Keys(rendered)) {
+			if rendered[name], err = r.value(at+"."+name, rendered[name]); err != nil {
 				return nil, err
 			}
-			if after != before && rendered == nil {
-				rendered = slices.Clone(kind.ListValue.GetValues())
-			}
-			if after != before {
-				rendered[i] = after
+		}
+		return structpb.NewStructValue(&structpb.Struct{Fields: rendered}), nil
+	case *structpb.Value_ListValue:
+		rendered := slices.Clone(kind.ListValue.GetValues())
+		for i := range rendered {
+			if rendered[i], err = r.value(at+"["+strconv.Itoa(i)+"]", rendered[i]); err != nil {
+				return nil, err
 			}
 		}
-		if rendered != nil {
-			return structpb.NewListValue(&structpb.ListValue{Values: rendered}), nil
-		}
+		return structpb.NewListValue(&structpb.ListValue{Values: rendered}), nil
 	}
 	return v, nil
 }

@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,12 +40,8 @@ func (s Scope) resolve(expr string, found []reading) (names []string, problem *E
 			problem = addMore(problem, s.field(expr, r))
 			names = append(names, r.task)
 		case r.short && !slices.Contains(s.Tasks, r.task):
-			hint := s.Kind.noun() + " sees " + s.Kind.visible() + ", and x.key is short for " + parentVariable + ".x.output.key"
-			if word := s.Kind.nameHint(r.task); word != "" {
-				hint = word
-			} else if near := nearest.Word(r.task, slices.Concat(s.Kind.variables(), s.Ancestors)); near != "" {
-				hint = "did you mean " + near + "?"
-			}
+			hint := cmp.Or(s.Kind.nameHint(r.task), nearest.DidYouMean(r.task, slices.Concat(kinds[s.Kind].variables, s.Ancestors)),
+				s.Kind.noun()+" sees "+s.Kind.visible()+", and x.key is short for "+parentVariable+".x.output.key")
 			problem = addMore(problem, errorAt(expr, r.offset, hint, "undeclared reference to '%s'", r.task))
 		case r.task == s.Task:
 			problem = addMore(problem, errorAt(expr, r.offset, s.choice(), "%s cannot read itself: %s is evaluated before its task starts", s.Task, s.Kind.noun()))
@@ -104,7 +101,7 @@ func (s Scope) improveAll(expr string, problem *Error) *Error {
 // improve returns a better error if the error is about the name of a task.
 func (s Scope) improve(expr string, problem *Error) *Error {
 	name, ok := undeclared(problem.Message)
-	if s.Kind == CacheKey && isBareText(expr) && (ok && wordHint(name) == "" && !strings.HasPrefix(problem.Hint, "did you mean") || strings.Contains(problem.Message, "Syntax error")) {
+	if s.Kind == CacheKey && isBareText(expr) && (ok && wordHints[name] == "" && !strings.HasPrefix(problem.Hint, "did you mean") || strings.Contains(problem.Message, "Syntax error")) {
 		problem.Hint = "a cache key is an expression: text in it needs its own quotes, in YAML key: \"'" + expr + "'\""
 		return problem
 	}
@@ -118,7 +115,7 @@ func (s Scope) improve(expr string, problem *Error) *Error {
 		return problem
 	}
 	problem.Hint = "did you mean " + spell(name) + "?"
-	if _, isAncestor := slices.BinarySearch(s.Ancestors, name); isAncestor && s.Kind.shortens() {
+	if _, isAncestor := slices.BinarySearch(s.Ancestors, name); isAncestor && kinds[s.Kind].shortens {
 		problem.Hint = "its whole output is " + spell(name) + ".output"
 	}
 	return problem
@@ -134,7 +131,7 @@ func isBareText(expr string) bool {
 // findMisread looks for a shorthand whose task name CEL reads as something else: list-files.items is a subtraction to CEL, and
 // the list in list.items a type.
 func (s Scope) findMisread(expr string) *Error {
-	if !s.Kind.shortens() {
+	if !kinds[s.Kind].shortens {
 		return nil
 	}
 	for i, tokens := 0, tokenize(expr); i < len(tokens); i++ {

@@ -59,27 +59,13 @@ func stateWords(tree *ast.AST, e ast.Expr) []string {
 
 // literals returns the literal texts in an expression: the expression itself, the items of a list, or the keys of a map.
 func literals(e ast.Expr) []ast.Expr {
-	switch e.Kind() {
-	case ast.LiteralKind:
-		if _, ok := e.AsLiteral().Value().(string); ok {
-			return []ast.Expr{e}
-		}
-	case ast.MapKind:
-		var all []ast.Expr
+	all := constants(e)
+	if e.Kind() == ast.MapKind {
 		for _, entry := range e.AsMap().Entries() {
-			all = append(all, literals(entry.AsMapEntry().Key())...)
+			all = append(all, constants(entry.AsMapEntry().Key())...)
 		}
-		return all
-	case ast.ListKind:
-		var all []ast.Expr
-		for _, item := range e.AsList().Elements() {
-			if item.Kind() == ast.LiteralKind {
-				all = append(all, literals(item)...)
-			}
-		}
-		return all
 	}
-	return nil
+	return slices.DeleteFunc(all, func(literal ast.Expr) bool { return literal.AsLiteral().Type() != types.StringType })
 }
 
 func (e *expression) badState(literal ast.Expr, word string, words []string) *Error {

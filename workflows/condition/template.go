@@ -107,23 +107,16 @@ func (t *Template) literal(text string) {
 func expressionSize(text string) int {
 	whole := len(text)
 	text = text[:min(whole, maxLength+len(templateEnd))]
-	open, last := 0, token{}
-	for at := 0; at < len(text); {
-		if open == 0 && strings.HasPrefix(text[at:], templateEnd) {
-			return at
-		}
-		kind, size := next(text[at:], endsValue(last))
-		t := token{kind: kind, text: text[at : at+size], start: at}
+	open := 0
+	for t := range tokensOf(text) {
 		switch {
+		case open == 0 && strings.HasPrefix(text[t.start:], templateEnd):
+			return t.start
 		case t.is("{"):
 			open++
 		case t.is("}"):
 			open = max(open-1, 0)
 		}
-		if kind != tokenSpace {
-			last = t
-		}
-		at += size
 	}
 	if whole > len(text) {
 		return maxLength + 1

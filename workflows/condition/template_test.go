@@ -114,10 +114,6 @@ func TestRender(t *testing.T) {
 	if diff := cmp.Diff(unchanged, before.AsMap()); diff != "" {
 		t.Errorf("Render has changed what it was given:\n%s", diff)
 	}
-	plain := jsonObject(t, map[string]any{"a": "b", "c": []any{map[string]any{}}})
-	if got, err := e.Render(t.Context(), "spec", plain, View{}); got != plain || err != nil {
-		t.Errorf("without templates Render gives %v, %v", got, err)
-	}
 	env, err := e.RenderEnv(t.Context(), "env", map[string]string{"A": "${{ build.files }}", "B": "x", "C": "${{ build.none }}", "D": "${{build.count}}"}, view)
 	if diff := cmp.Diff(map[string]string{"A": `["a.go","b.go"]`, "B": "x", "C": "", "D": "3"}, env); diff != "" || err != nil {
 		t.Errorf("RenderEnv: %v (-want +got):\n%s", err, diff)

@@ -1,6 +1,8 @@
 package condition
 
 import (
+	"iter"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,21 +28,26 @@ type token struct {
 
 func (t token) is(text string) bool { return t.kind == tokenOther && t.text == text }
 
-// tokenize splits an expression. It is lenient: any character that begins no token of CEL or JavaScript becomes a token by
+// tokenize splits an expression.
+func tokenize(expr string) []token { return slices.Collect(tokensOf(expr)) }
+
+// tokensOf splits an expression. It is lenient: any character that begins no token of CEL or JavaScript becomes a token by
 // itself, and an unfinished string extends to the end of its line, so that CEL reports the error.
-func tokenize(expr string) []token {
-	var tokens []token
-	last := token{}
-	for at := 0; at < len(expr); {
-		kind, size := next(expr[at:], endsValue(last))
-		t := token{kind: kind, text: expr[at : at+size], start: at}
-		tokens = append(tokens, t)
-		if kind != tokenSpace {
-			last = t
+func tokensOf(expr string) iter.Seq[token] {
+	return func(yield func(token) bool) {
+		last := token{}
+		for at := 0; at < len(expr); {
+			kind, size := next(expr[at:], endsValue(last))
+			t := token{kind: kind, text: expr[at : at+size], start: at}
+			if !yield(t) {
+				return
+			}
+			if kind != tokenSpace {
+				last = t
+			}
+			at += size
 		}
-		at += size
 	}
-	return tokens
 }
 
 // endsValue reports whether a slash after the token is a division rather than the start of a regular expression.

@@ -44,6 +44,15 @@ func DidYouMean(word string, candidates []string) string {
 	return ""
 }
 
+// Alternatives formats words as "a, b or c".
+func Alternatives(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
 // Rank returns the candidates sorted by their similarity to word, most similar first.
 func Rank(word string, candidates []string) []string {
 	word = Fold(word)
