@@ -139,28 +139,3 @@ func overlay(first, second map[string]any) map[string]any {
 	}
 	return all
 }
-
-// TestFragmentsOfEachKindAreChecked shows what TestDefinitionsOfDocuments accepts, and that it finds faults.
-func TestFragmentsOfEachKindAreChecked(t *testing.T) {
-	t.Parallel()
-	for text, isSound := range map[string]bool{
-		"name: whole\ntasks: { a: { type: shell, spec: { command: 'true' } } }":                 true,
-		"failurePolicy: halt\nmaxParallel: 4":                                                   true,
-		"retry: { maxRetries: 5 }\npriority: 3":                                                 true,
-		"dependsOn: [build]\ncondition: parent.build.exitCode == 0":                             true,
-		"build: { retry: { maxRetries: 1 } }\ntest: { dependsOn: [build] }":                     true,
-		"notify: { dependsOn: [build], when: one_failed }":                                      true,
-		"type: container\nspec: { image: alpine }":                                              true,
-		"mcpServers: { files: { command: [server] } }":                                          true,
-		"foreach: parent.list.output.items":                                                     true,
-		"retries: { maximum: 5 }":                                                               false,
-		"failurePolicy: stop":                                                                   false,
-		"condition: parent.build.exitcode ==":                                                   false,
-		"name: whole\ntasks: { a: { type: shell, dependsOn: [b], spec: { command: 'true' } } }": false,
-		"- a": false,
-	} {
-		if err := checkFragment(text); (err == nil) != isSound {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-}

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -32,7 +35,7 @@ func TestExamplesUseEverything(t *testing.T) {
 	if err != nil || len(files) < 10 {
 		t.Fatalf("files %v, error %v", files, err)
 	}
-	used := uses{}
+	used := map[protoreflect.FullName]bool{}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -46,65 +49,39 @@ func TestExamplesUseEverything(t *testing.T) {
 		if _, err := os.Stat(strings.TrimSuffix(file, ".yaml") + ".want.json"); err != nil {
 			t.Errorf("%s has no expected outcome: %v", file, err)
 		}
-		used.message((&v1.Definition{}).ProtoReflect().Descriptor(), (&source.Report{File: file}).Read(data), "shell")
+		useFields(t, used, (&source.Report{File: file}).Read(data))
 	}
-	for _, file := range []protoreflect.FileDescriptor{v1.File_switchyard_v1_definition_proto, v1.File_switchyard_v1_spec_proto} {
-		for i := range file.Messages().Len() {
-			message := file.Messages().Get(i)
-			for k := range message.Fields().Len() {
-				name := message.Fields().Get(k).FullName()
-				if skipped := slices.Contains(withoutExamples, message.Name()) || fieldsWithoutExamples[name]; skipped == used[name] {
-					t.Errorf("%s: used by an example: %v, excused: %v", name, used[name], skipped)
-				}
+	for _, message := range modelMessages() {
+		for i := range message.Fields().Len() {
+			name := message.Fields().Get(i).FullName()
+			if skipped := slices.Contains(withoutExamples, message.Name()) || fieldsWithoutExamples[name]; skipped == used[name] {
+				t.Errorf("%s: used by an example: %v, excused: %v", name, used[name], skipped)
 			}
 		}
 	}
 }
 
-// uses is the set of fields that documents have.
-type uses map[protoreflect.FullName]bool
-
-// message records the fields of a message. taskType is the type of tasks that have none of their own.
-func (u uses) message(m protoreflect.MessageDescriptor, n *source.Node, taskType string) {
-	for _, e := range n.Entries {
-		if e.Key == "defaults" {
-			taskType = textOf(e.Value, "type", taskType)
-		}
+// useFields records the fields of the messages in a definition, and in the specs of its tasks.
+func useFields(t *testing.T, used map[protoreflect.FullName]bool, tree *source.Node) {
+	d := newDocument(&decoder{Report: &source.Report{}, places: map[string]place{}}, new([]StoredReference))
+	def := &v1.Definition{}
+	d.reader.message(tree, def.ProtoReflect(), d.base)
+	messages := []proto.Message{proto.CloneOf(def)} // with the defaults, which complete removes
+	for _, spec := range d.complete(def) {
+		messages = append(messages, spec)
 	}
-	if m.Name() == "TaskDefinition" {
-		taskType = textOf(n, "type", taskType)
+	for _, inner := range d.inner {
+		messages = append(messages, inner)
 	}
-	for _, e := range n.Entries {
-		field := m.Fields().ByJSONName(e.Key)
-		if field == nil {
-			continue
-		}
-		u[field.FullName()] = true
-		switch {
-		case field.FullName() == specField:
-			u.message(newSpec(taskType).ProtoReflect().Descriptor(), e.Value, taskType)
-		case field.FullName() == inlineField:
-			u.message((&v1.Definition{}).ProtoReflect().Descriptor(), e.Value, "shell")
-		case field.IsMap() && field.MapValue().Message() != nil:
-			for _, entry := range e.Value.Entries {
-				u.message(field.MapValue().Message(), entry.Value, taskType)
+	for _, message := range messages {
+		err := protorange.Range(message.ProtoReflect(), func(at protopath.Values) error {
+			if step := at.Path.Index(-1); step.Kind() == protopath.FieldAccessStep {
+				used[step.FieldDescriptor().FullName()] = true
 			}
-		case field.IsList() && field.Message() != nil && field.Message().FullName() != structName && field.Message().FullName() != valueName:
-			for _, item := range e.Value.Items {
-				u.message(field.Message(), item, taskType)
-			}
-		case field.IsList() || field.IsMap():
-		case field.Message() != nil && field.Message().FullName() != structName && field.Message().FullName() != valueName:
-			u.message(field.Message(), e.Value, taskType)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
-}
-
-func textOf(n *source.Node, key, otherwise string) string {
-	for _, e := range n.Entries {
-		if e.Key == key {
-			return e.Value.Text
-		}
-	}
-	return otherwise
 }

@@ -1,29 +1,19 @@
 package definition
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"go/ast"
-	"go/importer"
-	"go/parser"
 	"go/token"
 	"go/types"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
+	"golang.org/x/tools/go/packages"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/nearest"
 )
 
 const (
@@ -43,114 +33,74 @@ var readByName = map[string]protoreflect.Name{
 // checking holds the exported functions of this package that check definitions. A field that only they read has no effect.
 var checking = []string{"Parse", "ParseChecked", "Complete", "CompleteChecked", "Check", "FromStruct", "References", "Schema", "CertainRuns"}
 
-// listed is a package as `go list` describes it.
-type listed struct {
-	ImportPath, Dir, Export string
-	GoFiles                 []string
+// TestEveryFieldIsRead checks that code that runs workflows reads each field of each message of the language, unless its value
+// is written to other fields. fieldScopes has the fields that are refused for some types of tasks.
+func TestEveryFieldIsRead(t *testing.T) {
+	reads := fieldReads(t)
+	for _, message := range modelMessages() {
+		for i := range message.Fields().Len() {
+			name := message.Fields().Get(i).FullName()
+			isWrittenElsewhere := slices.Contains([]protoreflect.Name{"TaskDefaults", "SpecDefaults"}, message.Name()) ||
+				slices.Contains([]protoreflect.FullName{"switchyard.v1.Definition.defaults", matrixField}, name)
+			if reads[name] == isWrittenElsewhere {
+				t.Errorf("%s: read: %v, written to other fields: %v", name, reads[name], isWrittenElsewhere)
+			}
+		}
+	}
 }
 
 // fieldReads returns the fields of the model that the code that runs workflows reads, determined by the types of selector
 // expressions. In this package, only code that other packages call counts.
 func fieldReads(t *testing.T) map[protoreflect.FullName]bool {
 	t.Helper()
-	c := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles",
-		"../../workflows/...", "../../activities/...", "../../workers/...", "../../gateway/...")
-	c.Stderr = os.Stderr
-	out, err := c.Output()
-	if err != nil {
+	found, err := packages.Load(&packages.Config{
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+			packages.NeedTypes | packages.NeedTypesSizes | packages.NeedTypesInfo | packages.NeedSyntax,
+	}, "../../workflows/...", "../../activities/...", "../../workers/...", "../../gateway/...")
+	if err != nil || packages.PrintErrors(found) > 0 {
 		t.Fatal(err)
 	}
-	exports := map[string]string{}
-	var packages []listed
-	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p listed
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		exports[p.ImportPath] = p.Export
-		if strings.HasPrefix(p.ImportPath, module) && !strings.HasPrefix(p.ImportPath, module+"proto") {
-			packages = append(packages, p)
+	r := &fieldReader{reads: map[protoreflect.FullName]bool{}, called: map[string]bool{}}
+	var own *packages.Package // is read last, when it is known what others call
+	for _, p := range found {
+		if p.PkgPath == itself {
+			own = p
+		} else {
+			r.read(p)
 		}
 	}
-	r := &fieldReader{
-		fset: token.NewFileSet(), names: modelNames(t), reads: map[protoreflect.FullName]bool{}, called: map[string]bool{},
-	}
-	r.importer = importer.ForCompiler(r.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
-	slices.SortStableFunc(packages, func(a, b listed) int { // this package comes last, when it is known what others call
-		return strings.Compare(strconv.FormatBool(a.ImportPath == itself), strconv.FormatBool(b.ImportPath == itself))
-	})
-	for _, p := range packages {
-		if err := r.read(p); err != nil {
-			t.Fatalf("%s: %v", p.ImportPath, err)
-		}
-	}
+	r.readOwn(own.Syntax, own.TypesInfo)
 	return r.reads
 }
 
-// modelNames maps the Go type and field names of the model to its fields.
-func modelNames(t *testing.T) map[[2]string]protoreflect.FullName {
-	names := map[[2]string]protoreflect.FullName{}
+// modelMessages returns the messages of the language.
+func modelMessages() (messages []protoreflect.MessageDescriptor) {
 	for _, file := range []protoreflect.FileDescriptor{v1.File_switchyard_v1_definition_proto, v1.File_switchyard_v1_spec_proto} {
 		for i := range file.Messages().Len() {
-			message := file.Messages().Get(i)
-			found, err := protoregistry.GlobalTypes.FindMessageByName(message.FullName())
-			if err != nil {
-				t.Fatal(err)
-			}
-			goType := reflect.TypeOf(proto.Message(found.Zero().Interface())).Elem()
-			for k := range goType.NumField() {
-				field := goType.Field(k)
-				for part := range strings.SplitSeq(field.Tag.Get("protobuf"), ",") {
-					if name, ok := strings.CutPrefix(part, "name="); ok {
-						names[[2]string{goType.Name(), field.Name}] = message.FullName().Append(protoreflect.Name(name))
-					}
-				}
-			}
+			messages = append(messages, file.Messages().Get(i))
 		}
 	}
-	return names
+	return messages
 }
 
 type fieldReader struct {
-	fset     *token.FileSet
-	importer types.Importer
-	names    map[[2]string]protoreflect.FullName
-	reads    map[protoreflect.FullName]bool
-	called   map[string]bool // functions and methods of this package that others call
+	reads  map[protoreflect.FullName]bool
+	called map[string]bool // functions and methods of this package that others call
 }
 
-// read records the fields that a package reads.
-func (r *fieldReader) read(p listed) error {
-	var files []*ast.File
-	for _, name := range p.GoFiles {
-		file, err := parser.ParseFile(r.fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		files = append(files, file)
-	}
-	info := &types.Info{Selections: map[*ast.SelectorExpr]*types.Selection{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
-	if _, err := (&types.Config{Importer: r.importer}).Check(p.ImportPath, r.fset, files, info); err != nil {
-		return err
-	}
-	if p.ImportPath == itself {
-		r.readOwn(files, info)
-		return nil
-	}
-	for _, used := range info.Uses {
+// read records the fields that another package reads, and what it calls of this one.
+func (r *fieldReader) read(p *packages.Package) {
+	for _, used := range p.TypesInfo.Uses {
 		if f, ok := used.(*types.Func); ok && f.Pkg() != nil && f.Pkg().Path() == itself {
 			r.called[f.FullName()] = true
 		}
 	}
-	for _, file := range files {
-		r.readIn(file, info)
-		if message, ok := readByName[p.ImportPath]; ok {
+	for _, file := range p.Syntax {
+		r.readIn(file, p.TypesInfo)
+		if message, ok := readByName[p.PkgPath]; ok {
 			r.readNames(file, message)
 		}
 	}
-	return nil
 }
 
 // readOwn records the fields read by those functions of this package that others call, and by the functions that these call.
@@ -210,11 +160,21 @@ func (r *fieldReader) readIn(part ast.Node, info *types.Info) {
 		if !ok || named.Obj().Pkg() == nil || named.Obj().Pkg().Path() != model {
 			return true
 		}
-		if field, ok := r.names[[2]string{named.Obj().Name(), strings.TrimPrefix(s.Sel.Name, "Get")}]; ok {
-			r.reads[field] = true
+		for _, message := range modelMessages() {
+			if nearest.Fold(string(message.Name())) == nearest.Fold(named.Obj().Name()) {
+				r.reads[fieldOf(message, strings.TrimPrefix(s.Sel.Name, "Get"))] = true
+			}
 		}
 		return true
 	})
+}
+
+// fieldOf returns the name of the field of a message that Go code names, or "".
+func fieldOf(message protoreflect.MessageDescriptor, name string) protoreflect.FullName {
+	if field := message.Fields().ByJSONName(fieldLike(message, name)); field != nil {
+		return field.FullName()
+	}
+	return ""
 }
 
 // readNames records the fields of a message whose JSON names occur as keys or cases in a file.
