@@ -42,27 +42,29 @@ func (r agentRules) check(spec *v1.SubagentSpec, p *source.Path) {
 	for i, host := range spec.GetFetchHosts() {
 		r.word(host, p.Field("fetchHosts").Item(i), fetchHost().MatchString, "not a host name", `such as "docs.example.com" or "*.example.com"`)
 	}
-	has := func(name string) bool { return slices.Contains(spec.GetTools(), name) }
+	const ofProgram = "has no effect on a program, which "
+	hasShell, hasFetch := slices.Contains(spec.GetTools(), v1.AgentToolShell), slices.Contains(spec.GetTools(), v1.AgentToolFetch)
 	for _, rule := range []struct {
-		field        string
-		isSet, isFor bool
-		what, hint   string
+		field      string
+		isFor      bool
+		what, hint string
 	}{
-		{"image", spec.GetImage() != "", has(v1.AgentToolShell), "is for the tool shell", "add shell to tools, or leave it out"},
-		{"network", spec.GetNetwork() != "", has(v1.AgentToolShell), "is for the tool shell", "add shell to tools, or leave it out"},
-		{"fetchHosts", len(spec.GetFetchHosts()) > 0, has(v1.AgentToolFetch), "is for the tool fetch", "add fetch to tools, or leave it out"},
-		{"stallTimeout", spec.GetStallTimeout() != "", program, "is for agents with a program", "add agent or command, or leave it out"},
-		{"tools", len(spec.GetTools()) > 0, !program, "has no effect on a program, which brings its own tools", "leave it out"},
-		{"mcpServers", len(spec.GetMcpServers()) > 0, !program, "has no effect on a program, which brings its own tools", "leave it out, or name the servers in the program's own settings"},
-		{"provider", spec.GetProvider() != "", !program, "has no effect on a program, which chooses its own provider", "leave it out"},
-		{"baseUrl", spec.GetBaseUrl() != "", !program, "has no effect on a program, which chooses its own provider", "leave it out, or set the program's own variable in env"},
-		{"maxTokens", spec.GetMaxTokens() > 0, !program, "has no effect on a program", "leave it out"},
+		{"image", hasShell, "is for the tool shell", "add shell to tools, or leave it out"},
+		{"network", hasShell, "is for the tool shell", "add shell to tools, or leave it out"},
+		{"fetchHosts", hasFetch, "is for the tool fetch", "add fetch to tools, or leave it out"},
+		{"stallTimeout", program, "is for agents with a program", "add agent or command, or leave it out"},
+		{"tools", !program, ofProgram + "brings its own tools", "leave it out"},
+		{"mcpServers", !program, ofProgram + "brings its own tools", "leave it out, or name the servers in the program's own settings"},
+		{"provider", !program, ofProgram + "chooses its own provider", "leave it out"},
+		{"baseUrl", !program, ofProgram + "chooses its own provider", "leave it out, or set the program's own variable in env"},
+		{"maxTokens", !program, "has no effect on a program", "leave it out"},
 	} {
-		if at := p.Field(rule.field); rule.isSet && !rule.isFor && !r.IsSettled(at) && !r.IsSettled(p.Field("tools")) {
+		m, at := spec.ProtoReflect(), p.Field(rule.field)
+		if !rule.isFor && m.Has(m.Descriptor().Fields().ByJSONName(rule.field)) && !r.IsSettled(at) && !r.IsSettled(p.Field("tools")) {
 			r.Add(r.locateKey(at), at, at.Local()+" "+rule.what, rule.hint)
 		}
 	}
-	if at := p.Field("fetchHosts"); has(v1.AgentToolFetch) && len(spec.GetFetchHosts()) == 0 && !r.IsSettled(at) {
+	if at := p.Field("fetchHosts"); hasFetch && len(spec.GetFetchHosts()) == 0 && !r.IsSettled(at) {
 		r.Add(r.locate(p.Field("tools")), at, "spec.fetchHosts is missing; the tool fetch reads only from hosts that it names", `fetchHosts: ["docs.example.com"]`)
 	}
 }

@@ -19,11 +19,7 @@ const maxInterpreted = 1 << 20
 
 // bashisms warns about commands that sh runs and that use what only bash has.
 func (w *taskWarnings) bashisms(task *v1.TaskDefinition, spec proto.Message, p *source.Path) {
-	isSet := func(name string) bool {
-		_, plain := task.GetEnv()[name]
-		_, secret := task.GetSecretEnv()[name]
-		return plain || secret
-	}
+	isSet := func(name string) bool { return hasVariable(task, name) }
 	for _, script := range scripts(spec, p) {
 		sh, text, at := path.Base(script.program), script.text, script.at
 		if !slices.Contains([]string{"ash", "dash", "sh"}, sh) {

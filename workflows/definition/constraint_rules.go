@@ -8,6 +8,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
 	"switchyard/workflows/names"
+	"switchyard/workflows/nearest"
 )
 
 // constraintRules checks the names in the constraints of a task or of the defaults.
@@ -46,7 +47,7 @@ func (r constraintRules) executor(name string, p *source.Path) {
 	if !v1.NeedsNode(name) {
 		hint = "tasks of type " + name + " need no node"
 	}
-	r.Add(r.locate(p), p, p.Local()+" is "+source.Quote(name)+"; it must be "+alternatives(words), hint)
+	r.Add(r.locate(p), p, p.Local()+" is "+source.Quote(name)+"; it must be "+nearest.Alternatives(words), hint)
 }
 
 func (r constraintRules) badNodeName(at source.Position, p *source.Path, name string) {

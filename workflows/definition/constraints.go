@@ -68,3 +68,11 @@ func neededCapabilities(task *v1.TaskDefinition) (needed []string) {
 	}
 	return needed
 }
+
+// SandboxCapability is a capability that is "true" on nodes that can run shell tasks in a sandbox.
+const SandboxCapability = "sandbox"
+
+// Sandboxed reports whether a task runs in a sandbox.
+func Sandboxed(task *v1.TaskDefinition) bool {
+	return task.GetType() == v1.TypeShell && task.GetSpec().GetFields()["sandbox"].GetBoolValue()
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/distribution/reference"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -45,6 +46,7 @@ var ulimitNames = []string{"core", "cpu", "data", "fsize", "locks", "memlock", "
 
 // containerFields are the fields that the specs of containers and of machines share.
 type containerFields interface {
+	proto.Message
 	policy.Spec
 	GetImage() string
 	GetWorkingDirectory() string
@@ -150,7 +152,7 @@ func (r containerRules) ulimits(limits []*v1.Ulimit, p *source.Path) {
 	for i, l := range limits {
 		name, hard := p.Item(i).Field("name"), p.Item(i).Field("hard")
 		r.word(l.GetName(), name, func(text string) bool { return slices.Contains(ulimitNames, text) }, "not a known limit",
-			strings.TrimSpace(nearest.DidYouMean(l.GetName(), ulimitNames)+" It must be "+alternatives(ulimitNames)))
+			strings.TrimSpace(nearest.DidYouMean(l.GetName(), ulimitNames)+" It must be "+nearest.Alternatives(ulimitNames)))
 		if seen[l.GetName()] && l.GetName() != "" && !r.IsSettled(name) {
 			r.Add(r.locate(name), name, name.Local()+" repeats the limit "+l.GetName(), "")
 		}
@@ -173,9 +175,7 @@ func (r containerRules) imageSource(spec containerFields, p *source.Path) {
 	r.word(spec.GetImageTarball(), tarball, func(text string) bool { return slashed.IsAbs(text) || bucketObject().MatchString(text) },
 		"neither an absolute path nor the URL of an object", `such as "/srv/images/tool.tar" or "s3://bucket/tool.tar"`)
 	if spec.GetEnvironment() != "" {
-		r.excluded(p, "images; the node fetches an environment from the store", map[string]bool{
-			"registryAuth": spec.GetRegistryAuth() != "", "imageTarball": spec.GetImageTarball() != "", "pullPolicy": spec.GetPullPolicy() != "",
-		})
+		r.excluded(spec, p, "images; the node fetches an environment from the store", "registryAuth", "imageTarball", "pullPolicy")
 		return
 	}
 	if spec.GetImageTarball() == "" || r.IsSettled(tarball) {
@@ -209,10 +209,11 @@ func (r containerRules) imageOrEnvironment(p *source.Path, field, value, environ
 	}
 }
 
-// excluded reports the fields that are set but do not apply. of describes what they are for.
-func (r containerRules) excluded(p *source.Path, of string, isSet map[string]bool) {
-	for _, field := range slices.Sorted(maps.Keys(isSet)) {
-		if at := p.Field(field); isSet[field] && !r.IsSettled(at) {
+// excluded reports those of the fields that are set, because they do not apply. of describes what they are for.
+func (r containerRules) excluded(spec proto.Message, p *source.Path, of string, fields ...string) {
+	m := spec.ProtoReflect()
+	for _, field := range fields {
+		if at := p.Field(field); m.Has(m.Descriptor().Fields().ByJSONName(field)) && !r.IsSettled(at) {
 			r.Add(r.locateKey(at), at, "spec."+field+" is for "+of, "leave it out")
 		}
 	}

@@ -53,41 +53,30 @@ func (r graphRules) turn(g *graph, cycle []int) []string {
 
 // cycles returns one cycle for each dependency that closes one, found by depth-first search along the dependencies. Every
 // cyclic part of the graph has such a dependency.
-func (g *graph) cycles() [][]int {
+func (g *graph) cycles() (found [][]int) {
 	const white, grey, black = 0, 1, 2
-	type step struct{ task, next int }
 	colour := make([]int, len(g.names))
-	depth := make([]int, len(g.names))
-	var found [][]int
-	for start := range g.names {
-		if colour[start] != white {
-			continue
+	var path []int // the grey tasks, each with its dependency
+	var visit func(task int)
+	visit = func(task int) {
+		colour[task] = grey
+		path = append(path, task)
+		for _, parent := range g.parents[task] {
+			switch {
+			case len(found) == maxCycles:
+				return
+			case colour[parent] == white:
+				visit(parent)
+			case colour[parent] == grey:
+				found = append(found, slices.Clone(path[slices.Index(path, parent):]))
+			}
 		}
-		colour[start] = grey
-		stack := []step{{task: start}}
-		for len(stack) > 0 {
-			top := &stack[len(stack)-1]
-			if top.next == len(g.parents[top.task]) {
-				colour[top.task] = black
-				stack = stack[:len(stack)-1]
-				continue
-			}
-			parent := g.parents[top.task][top.next]
-			top.next++
-			switch colour[parent] {
-			case white:
-				colour[parent] = grey
-				depth[parent] = len(stack)
-				stack = append(stack, step{task: parent})
-			case grey:
-				cycle := make([]int, 0, len(stack)-depth[parent])
-				for _, s := range stack[depth[parent]:] {
-					cycle = append(cycle, s.task)
-				}
-				if found = append(found, cycle); len(found) == maxCycles {
-					return found
-				}
-			}
+		colour[task] = black
+		path = path[:len(path)-1]
+	}
+	for task := range g.names {
+		if colour[task] == white && len(found) < maxCycles {
+			visit(task)
 		}
 	}
 	return found

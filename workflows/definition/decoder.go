@@ -1,6 +1,10 @@
 package definition
 
-import "switchyard/workflows/definition/source"
+import (
+	"slices"
+
+	"switchyard/workflows/definition/source"
+)
 
 // decoder is what the parts of a definition share while they are read and checked: the problems found so far, and the place of
 // every value in the document. Each part has its own type, which embeds the decoder.
@@ -17,10 +21,10 @@ type place struct {
 	value *source.Node
 }
 
-// locate returns the position of the value at p, or that of the closest enclosing place that has one.
+// locate returns the position of the value at p, also inside free-form data, or that of the closest enclosing place that has one.
 func (d *decoder) locate(p *source.Path) source.Position {
-	if found, ok := d.places[p.String()]; ok && found.value.Kind != source.Null {
-		return found.value.At
+	if n := d.nodeAt(p); n != nil && n.Kind != source.Null {
+		return n.At
 	}
 	return d.locateKey(p)
 }
@@ -48,37 +52,19 @@ func (d *decoder) nodeAt(p *source.Path) *source.Node {
 	return nil
 }
 
-// locateFree returns the position of a value inside free-form data, or that of the closest enclosing place that has one.
-func (d *decoder) locateFree(p *source.Path) source.Position {
-	if n := d.nodeAt(p); n != nil && n.Kind != source.Null {
-		return n.At
-	}
-	return d.locate(p)
-}
-
-// locateFreeKey returns the position of a key inside free-form data, or that of the closest enclosing key.
-func (d *decoder) locateFreeKey(p *source.Path) source.Position {
-	if around := d.nodeAt(p.Parent); around != nil {
-		for _, e := range around.Entries {
-			if e.Key == p.Name {
-				return e.At
-			}
-		}
-	}
-	return d.locateKey(p)
-}
-
-// locateKey returns the position of the key of p, or that of the closest enclosing key.
+// locateKey returns the position of the key of p, also inside free-form data, or that of the closest enclosing key.
 func (d *decoder) locateKey(p *source.Path) source.Position {
-	for {
+	for ; p != nil; p = p.Parent {
 		if found, ok := d.places[p.String()]; ok {
 			return found.key
 		}
-		if p == nil {
-			return source.Position{}
+		if around := d.nodeAt(p.Parent); around != nil {
+			if i := slices.IndexFunc(around.Entries, func(e source.Entry) bool { return e.Key == p.Name }); i >= 0 {
+				return around.Entries[i].At
+			}
 		}
-		p = p.Parent
 	}
+	return d.places[p.String()].key
 }
 
 // setPlace records the place of the value at p. It is a no-op for a definition that came as a message.

@@ -98,7 +98,7 @@ func (h heir) take(from, to protoreflect.Message, above, at *source.Path, top bo
 		case field.IsMap() && top:
 			own := to.Mutable(target).Map()
 			value.Map().Range(func(key protoreflect.MapKey, value protoreflect.Value) bool {
-				if entry := p.Key(key.String()); !own.Has(key) && !h.setsVariable(key.String()) && !h.IsSettled(entry) {
+				if entry := p.Key(key.String()); !own.Has(key) && !hasVariable(h.task, key.String()) && !h.IsSettled(entry) {
 					own.Set(key, value)
 					h.copyPlace(source.Key(key.String()), entry)
 				}
@@ -111,12 +111,4 @@ func (h heir) take(from, to protoreflect.Message, above, at *source.Path, top bo
 			h.copyPlace(source, p)
 		}
 	}
-}
-
-// setsVariable reports whether the task has a variable of this name, secret or not. Both fields that are inherited entry by
-// entry hold variables.
-func (h heir) setsVariable(name string) bool {
-	_, plain := h.task.GetEnv()[name]
-	_, secret := h.task.GetSecretEnv()[name]
-	return plain || secret
 }

@@ -12,7 +12,7 @@
 // fields, graph.go for dependencies, expressions.go for expressions, and a file for each kind of spec. They share a decoder
 // (decoder.go), which knows the place of every value, collects the problems, and has the rules for single texts (text_rules.go).
 //
-// The inline definition of a task of type run goes through the same steps separately (inline.go); nested_locks.go checks all of
+// The inline definition of a task of type run goes through the same steps separately; nested_locks.go checks all of
 // them together. task_fields.go lists the fields that have no effect on certain tasks. inputs.go and input_texts.go handle the
 // input of a run, and run_defaults.go the values that a fleet supplies where a definition has none.
 //

@@ -33,7 +33,7 @@ func TestEveryBadConditionIsReportedAtItsPosition(t *testing.T) {
 			t.Errorf("%s: %v", task, p)
 		}
 		expression := def.GetTasks()[task].GetCondition()
-		_, err := condition.Check(expression, condition.Scope{Task: task, Ancestors: Ancestors(def, task), Tasks: Order(def)})
+		_, err := condition.Check(expression, condition.Scope{Task: task, Ancestors: ancestorsIn(def, task), Tasks: Order(def)})
 		bad, ok := errors.AsType[*condition.Error](err)
 		if !ok {
 			t.Fatalf("%s: %v", task, err)

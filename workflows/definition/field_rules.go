@@ -3,12 +3,12 @@ package definition
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	"buf.build/go/protovalidate"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/workflows/nearest"
 	"switchyard/workflows/structs"
 )
 
@@ -54,26 +54,19 @@ func rulesOf(field protoreflect.FieldDescriptor) fieldRules {
 }
 
 // bounds returns the inclusive bounds of a number's rules; the model uses no others.
-func bounds[R interface {
-	*validate.Int32Rules | *validate.DoubleRules
-	ProtoReflect() protoreflect.Message
-}](rules R) (gte, lte *float64) {
-	get := func(name protoreflect.Name) *float64 {
-		m := rules.ProtoReflect()
-		field := m.Descriptor().Fields().ByName(name)
-		if !m.Has(field) {
-			return nil
-		}
-		value := m.Get(field)
-		bound := 0.0
-		if field.Kind() == protoreflect.Int32Kind {
-			bound = float64(value.Int())
-		} else {
-			bound = value.Float()
-		}
-		return &bound
+func bounds[N int32 | float64](rules interface {
+	HasGte() bool
+	GetGte() N
+	HasLte() bool
+	GetLte() N
+}) (gte, lte *float64) {
+	if rules.HasGte() {
+		gte = new(float64(rules.GetGte()))
 	}
-	return get("gte"), get("lte")
+	if rules.HasLte() {
+		lte = new(float64(rules.GetLte()))
+	}
+	return gte, lte
 }
 
 // wants returns the rules in words that follow "it must be".
@@ -86,18 +79,9 @@ func (f fieldRules) wants() string {
 	case f.lte != nil:
 		return "at most " + structs.Number(*f.lte)
 	case len(f.in) > 0:
-		return alternatives(f.in)
+		return nearest.Alternatives(f.in)
 	case f.maxLen > 0:
 		return fmt.Sprintf("at most %d characters long", f.maxLen)
 	}
 	return ""
-}
-
-// alternatives formats words as "a, b or c".
-func alternatives(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

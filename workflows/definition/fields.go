@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"strconv"
@@ -80,6 +81,12 @@ func parseDuration(s string) (time.Duration, error) {
 // spokenDuration matches an amount and a unit in everyday form.
 var spokenDuration = lazyPattern(`^\s*([0-9]+)\s*([a-z]+)[\s,]*`)
 
+// spokenUnits has the units of durations in everyday form, without the s of a plural.
+var spokenUnits = map[string]string{
+	"ms": "ms", "msec": "ms", "milli": "ms", "millisecond": "ms", "s": "s", "sec": "s", "second": "s", "m": "m", "min": "m", "minute": "m",
+	"h": "h", "hr": "h", "hour": "h", "d": "d", "day": "d", "w": "w", "wk": "w", "week": "w",
+}
+
 // meantDuration returns the correct form of a duration such as "10 min" or 1w, or "" if it is not one.
 func meantDuration(text string) string {
 	var meant strings.Builder
@@ -93,25 +100,12 @@ func meantDuration(text string) string {
 		if err != nil {
 			return ""
 		}
-		unit := ""
-		switch strings.TrimSuffix(parts[2], "s") {
-		case "", "sec", "second":
-			unit = "s"
-		case "m", "min", "minute":
-			unit = "m"
-			if parts[2] == "ms" {
-				unit = "ms"
-			}
-		case "msec", "milli", "millisecond":
-			unit = "ms"
-		case "h", "hr", "hour":
-			unit = "h"
-		case "d", "day":
-			unit = "d"
-		case "w", "wk", "week":
-			amount, unit = 7*amount, "d"
-		default:
+		unit := cmp.Or(spokenUnits[parts[2]], spokenUnits[strings.TrimSuffix(parts[2], "s")])
+		if unit == "" {
 			return ""
+		}
+		if unit == "w" {
+			amount, unit = 7*amount, "d"
 		}
 		meant.WriteString(strconv.FormatInt(amount, 10) + unit)
 	}
@@ -120,3 +114,18 @@ func meantDuration(text string) string {
 	}
 	return meant.String()
 }
+
+// Approval returns the spec of a checked approval task without its message, which may have expressions.
+func Approval(task *v1.TaskDefinition) *v1.ApprovalSpec {
+	fields := task.GetSpec().GetFields()
+	spec := &v1.ApprovalSpec{
+		Approvals: int32(fields["approvals"].GetNumberValue()), Timeout: fields["timeout"].GetStringValue(), OnTimeout: fields["onTimeout"].GetStringValue(),
+	}
+	for _, role := range fields["roles"].GetListValue().GetValues() {
+		spec.Roles = append(spec.Roles, role.GetStringValue())
+	}
+	return spec
+}
+
+// ApprovalTimeout returns how long an approval task waits; 0 means no limit.
+func ApprovalTimeout(spec *v1.ApprovalSpec) time.Duration { return duration(spec.GetTimeout()) }

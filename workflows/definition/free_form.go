@@ -75,22 +75,16 @@ func (d *decoder) warnOfInput(in *v1.InputDefinition, n *source.Node, p *source.
 
 // warnOfTexts warns about scalars of a document that tasks do not find as they are written: a version such as 3.10 is a number.
 func (d *decoder) warnOfTexts(n *source.Node, p *source.Path) {
-	text := ""
-	switch n.Kind {
-	case source.Number:
-		text = condition.Text(structpb.NewNumberValue(n.Value))
-	case source.Boolean:
-		text = strconv.FormatBool(n.Truth)
-	case source.Sequence:
-		for i, item := range n.Items {
-			d.warnOfTexts(item, p.Item(i))
+	for at, scalar := range n.Scalars(p) {
+		text := ""
+		switch scalar.Kind {
+		case source.Number:
+			text = condition.Text(structpb.NewNumberValue(scalar.Value))
+		case source.Boolean:
+			text = strconv.FormatBool(scalar.Truth)
 		}
-	case source.Mapping:
-		for _, e := range n.Entries {
-			d.warnOfTexts(e.Value, p.Key(e.Key))
+		if text != "" && text != scalar.Text && scalar.Style != source.FromMessage && !d.IsSettled(at) {
+			d.Warn(scalar.At, at, at.Local()+" is "+scalar.String()+", which tasks find as "+text, "write "+strconv.Quote(scalar.Text)+", in quotes, to keep the text")
 		}
-	}
-	if text != "" && text != n.Text && n.Style != source.FromMessage && !d.IsSettled(p) {
-		d.Warn(n.At, p, p.Local()+" is "+n.String()+", which tasks find as "+text, "write "+strconv.Quote(n.Text)+", in quotes, to keep the text")
 	}
 }

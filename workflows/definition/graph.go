@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"container/heap"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,57 +75,35 @@ func (g *graph) follow(parents []int) {
 	}
 }
 
-// Ancestors returns the names of all tasks that must end before a task may start, sorted.
-func Ancestors(def *v1.Definition, task string) []string {
-	g := newGraph(def)
-	number, ok := g.numbers[task]
-	if !ok {
-		return nil
-	}
-	return g.ancestors(number)
-}
-
 // Order returns the tasks with parents before children. Among the tasks that could come next, the first by name does. Tasks on
 // or behind a cycle are left out; a checked definition has none.
 func Order(def *v1.Definition) []string {
 	g := newGraph(def)
 	missing := make([]int, len(g.names))
 	children := make([][]int, len(g.names))
-	ready := &numberHeap{}
+	var ready []int // sorted
 	for i, parents := range g.parents {
 		missing[i] = len(parents)
 		for _, parent := range parents {
 			children[parent] = append(children[parent], i)
 		}
 		if len(parents) == 0 {
-			heap.Push(ready, i)
+			ready = append(ready, i)
 		}
 	}
 	order := make([]string, 0, len(g.names))
-	for ready.Len() > 0 {
-		next := heap.Pop(ready).(int)
+	for len(ready) > 0 {
+		next := ready[0]
+		ready = ready[1:]
 		order = append(order, g.names[next])
 		for _, child := range children[next] {
 			if missing[child]--; missing[child] == 0 {
-				heap.Push(ready, child)
+				at, _ := slices.BinarySearch(ready, child)
+				ready = slices.Insert(ready, at, child)
 			}
 		}
 	}
 	return order
-}
-
-// numberHeap is a heap with the smallest number first.
-type numberHeap []int
-
-func (h numberHeap) Len() int           { return len(h) }
-func (h numberHeap) Less(i, j int) bool { return h[i] < h[j] }
-func (h numberHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *numberHeap) Push(x any)        { *h = append(*h, x.(int)) }
-func (h *numberHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
 }
 
 // graphRules checks the dependencies between the tasks of a definition.

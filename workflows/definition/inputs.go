@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -51,9 +52,10 @@ func (r inputRules) input(def *v1.Definition, given *structpb.Struct, at *source
 	}
 	for _, name := range declared {
 		in, value := def.GetInputs()[name], given.GetFields()[name]
+		_, isNull := value.GetKind().(*structpb.Value_NullValue)
 		p := at.Key(name)
 		switch {
-		case value.GetKind() != nil && !isNull(value):
+		case value.GetKind() != nil && !isNull:
 			if !(templated && holdsTemplate(value)) && r.hasType(in, value, p) {
 				r.oneOf(in, value, p)
 			}
@@ -74,29 +76,16 @@ func (r inputRules) input(def *v1.Definition, given *structpb.Struct, at *source
 	return all
 }
 
-func isNull(v *structpb.Value) bool {
-	_, null := v.GetKind().(*structpb.Value_NullValue)
-	return null
-}
-
 func (r inputRules) unknownInput(name string, declared []string, p *source.Path) {
 	hint := ""
 	if r.Compared += len(declared); r.Compared <= maxInputsCompared {
 		hint = nearest.DidYouMean(name, declared)
 	}
-	if hint == "" {
-		hint = "known names: " + shortList(declared)
-	}
-	r.Add(r.locateFreeKey(p), p, "there is no input "+source.Quote(name), hint)
+	r.Add(r.locateKey(p), p, "there is no input "+source.Quote(name), cmp.Or(hint, "known names: "+shortList(declared)))
 }
 
 // inputType returns the type of an input.
-func inputType(in *v1.InputDefinition) string {
-	if in.GetType() == "" {
-		return "string"
-	}
-	return in.GetType()
-}
+func inputType(in *v1.InputDefinition) string { return cmp.Or(in.GetType(), "string") }
 
 // hasType reports whether a value has the type of an input, and adds a problem if it does not.
 func (r inputRules) hasType(in *v1.InputDefinition, v *structpb.Value, p *source.Path) bool {
@@ -119,7 +108,7 @@ func (r inputRules) hasType(in *v1.InputDefinition, v *structpb.Value, p *source
 		return true // the type itself is at fault
 	}
 	if !good {
-		r.Fail(r.locateFree(p), p, p.Local()+" is "+n.String()+"; it must be "+want, hint)
+		r.Fail(r.locate(p), p, p.Local()+" is "+n.String()+"; it must be "+want, hint)
 	}
 	return good
 }
@@ -136,7 +125,7 @@ func (r inputRules) oneOf(in *v1.InputDefinition, v *structpb.Value, p *source.P
 		}
 		words = append(words, plainText(allowed))
 	}
-	r.Fail(r.locateFree(p), p, fmt.Sprintf("%s is %s; it must be %s", p.Local(), source.ValueNode(v), alternatives(words[:min(len(words), maxListed)])), nearest.DidYouMean(v.GetStringValue(), words))
+	r.Fail(r.locate(p), p, fmt.Sprintf("%s is %s; it must be %s", p.Local(), source.ValueNode(v), nearest.Alternatives(words[:min(len(words), maxListed)])), nearest.DidYouMean(v.GetStringValue(), words))
 }
 
 // plainText formats a value of an enum for people.

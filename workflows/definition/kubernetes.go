@@ -49,9 +49,9 @@ func (r kubernetesRules) podProblem(problem podspec.Problem, p *source.Path) {
 	if r.IsSettled(p) {
 		return
 	}
-	position := r.locateFree(p)
+	position := r.locate(p)
 	if problem.AtKey {
-		position = r.locateFreeKey(p)
+		position = r.locateKey(p)
 	}
 	r.Add(position, p, problem.Text, problem.Hint)
 }

@@ -60,13 +60,13 @@ func (r matrixReader) combinations(matrix *structpb.Struct, p *source.Path) (*st
 		items := values.GetListValue().GetValues()
 		switch {
 		case axis == "include" || axis == "exclude":
-			r.Fail(r.locateFree(at), at, "a matrix has no "+axis, "write the combinations as a list: foreach: [{ os: linux, arch: amd64 }]")
+			r.Fail(r.locate(at), at, "a matrix has no "+axis, "write the combinations as a list: foreach: [{ os: linux, arch: amd64 }]")
 		case !axisName().MatchString(axis):
-			r.Fail(r.locateFree(at), at, "matrix list name "+source.Quote(axis)+" is not allowed: at most 63 letters, digits and '_', the first not a digit", "")
+			r.Fail(r.locate(at), at, "matrix list name "+source.Quote(axis)+" is not allowed: at most 63 letters, digits and '_', the first not a digit", "")
 		case values.GetListValue() == nil:
-			r.Fail(r.locateFree(at), at, at.Local()+" is "+source.ValueNode(values).String()+"; it must be a list", "")
+			r.Fail(r.locate(at), at, at.Local()+" is "+source.ValueNode(values).String()+"; it must be a list", "")
 		case len(items) == 0:
-			r.Fail(r.locateFree(at), at, at.Local()+" is empty", "")
+			r.Fail(r.locate(at), at, at.Local()+" is empty", "")
 		}
 		if size = size * len(items); size > maxCombinations {
 			r.Fail(r.locate(p), p, fmt.Sprintf("matrix has more than %d combinations", maxCombinations), "let a task make the list, for foreach")

@@ -2,8 +2,6 @@ package definition
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -81,19 +79,9 @@ func (r misplacedTemplates) checkValue(field protoreflect.FieldDescriptor, value
 
 // checkFree reports every template in free-form data.
 func (r misplacedTemplates) checkFree(v *structpb.Value, p *source.Path) {
-	if !holdsTemplate(v) {
-		return
-	}
-	switch v := v.GetKind().(type) {
-	case *structpb.Value_StringValue:
-		r.report(p)
-	case *structpb.Value_ListValue:
-		for i, item := range v.ListValue.GetValues() {
-			r.checkFree(item, p.Item(i))
-		}
-	case *structpb.Value_StructValue:
-		for _, name := range slices.Sorted(maps.Keys(v.StructValue.GetFields())) {
-			r.checkFree(v.StructValue.GetFields()[name], p.Key(name))
+	for at, text := range texts(v, p) {
+		if condition.HasTemplate(text) {
+			r.report(at)
 		}
 	}
 }

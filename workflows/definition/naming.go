@@ -1,7 +1,9 @@
 package definition
 
 import (
+	"regexp"
 	"strings"
+	"sync"
 
 	"switchyard/workflows/definition/source"
 )
@@ -38,4 +40,10 @@ func repaired(name, trim string) string {
 		return ""
 	}
 	return "did you mean " + name + "?"
+}
+
+// lazyPattern returns a function that compiles a regular expression at its first use, because most commands of the program
+// check no definition.
+func lazyPattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"maps"
 	"path"
 	"slices"
 
@@ -71,9 +72,7 @@ func addAgentNeeds(needs *historyv1.TaskNeeds, task *v1.TaskDefinition) {
 // elsewhere than the node.
 func interpreters(task *v1.TaskDefinition) []string {
 	spec := task.GetSpec().GetFields()
-	_, ownPath := task.GetEnv()["PATH"]
-	_, secretPath := task.GetSecretEnv()["PATH"]
-	if text := spec["command"].GetStringValue(); text != "" && !ownPath && !secretPath {
+	if text := spec["command"].GetStringValue(); text != "" && !hasVariable(task, "PATH") {
 		if program, err := interpreter.New(text, spec[shellField]); err == nil {
 			return program.Wanted()
 		}
@@ -121,4 +120,45 @@ func knownText(v *structpb.Value) string {
 		return ""
 	}
 	return text
+}
+
+// ContainerNeeds returns what the container or the machine of a task requires its node to allow, or nil if nothing. Values from
+// templates are not known yet and are left out. The definition must be in canonical form.
+func ContainerNeeds(task *v1.TaskDefinition) *historyv1.ContainerNeeds {
+	if task.GetType() != v1.TypeContainer && task.GetType() != v1.TypeVPS {
+		return nil
+	}
+	fields := task.GetSpec().GetFields()
+	spec := &v1.ContainerSpec{Privileged: fields["privileged"].GetBoolValue()}
+	spec.Network = knownText(fields["network"])
+	for _, m := range fields["mounts"].GetListValue().GetValues() {
+		mount := m.GetStructValue().GetFields()
+		if host := knownText(mount["hostPath"]); host != "" {
+			spec.Mounts = append(spec.Mounts, &v1.Mount{HostPath: host, ReadOnly: mount["readOnly"].GetBoolValue()})
+		}
+	}
+	for _, name := range fields["capAdd"].GetListValue().GetValues() {
+		if name := knownText(name); name != "" {
+			spec.CapAdd = append(spec.CapAdd, name)
+		}
+	}
+	return policy.Needs(spec)
+}
+
+// Environments returns the sorted names of the environments that the tasks of a definition use. Names from templates are not
+// known yet and are left out. The definition must be in canonical form.
+func Environments(def *v1.Definition) []string {
+	found := map[string]bool{}
+	for _, task := range def.GetTasks() {
+		if task.GetType() != v1.TypeContainer && task.GetType() != v1.TypeVPS {
+			continue
+		}
+		fields := task.GetSpec().GetFields()
+		for _, field := range []string{"environment", "vmImage"} {
+			if name := fields[field].GetStringValue(); v1.IsEnvironmentName(name) {
+				found[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
 }

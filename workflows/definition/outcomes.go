@@ -7,7 +7,6 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
-	"switchyard/workflows/definition/source"
 )
 
 // outcomes says how the tasks of a definition end.
@@ -61,9 +60,12 @@ var withoutNewline = lazyPattern(`\bprintf\b|\becho\s+-\w*n|\btr\s+-d|\bend\s*=|
 
 // printsLines reports whether the last line that the command of a task prints ends with a newline, like that of most programs.
 func printsLines(task *v1.TaskDefinition) bool {
-	prints := task.GetSpec().GetFields()[string(commandField)] != nil
-	eachText(structpb.NewStructValue(task.GetSpec()), nil, func(text string, _ *source.Path) { prints = prints && !withoutNewline().MatchString(text) })
-	return prints
+	for _, text := range texts(structpb.NewStructValue(task.GetSpec()), nil) {
+		if withoutNewline().MatchString(text) {
+			return false
+		}
+	}
+	return task.GetSpec().GetFields()[string(commandField)] != nil
 }
 
 // isSkippable reports whether a task may be skipped.

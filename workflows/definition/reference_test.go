@@ -13,6 +13,7 @@ import (
 
 	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/nearest"
 )
 
 // TestReferenceOfTheLanguage checks that docs/language-reference.md is what the model says. The flag -update writes it.
@@ -167,7 +168,7 @@ func (r *referenceWriter) inWords(field protoreflect.FieldDescriptor, schema obj
 		return referenceLink(protoreflect.Name(cmp.Or(strings.TrimPrefix(strings.TrimPrefix(target, "#"), "/$defs/"), "Definition")))
 	}
 	if words, ok := schema["enum"].([]string); ok {
-		return alternatives(strings.Split("`"+strings.Join(words, "` `")+"`", " "))
+		return nearest.Alternatives(strings.Split("`"+strings.Join(words, "` `")+"`", " "))
 	}
 	if value, ok := schema["const"]; ok {
 		return fmt.Sprintf("`%v`", value)

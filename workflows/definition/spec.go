@@ -28,7 +28,11 @@ func (r *messageReader) spec(taskType string, n *source.Node, p *source.Path) (p
 	}
 	given := n != nil && n.Kind != source.Null
 	if given {
-		r.specTexts(n, p)
+		for at, scalar := range n.Scalars(p) {
+			if scalar.Kind == source.Str && strings.ContainsRune(scalar.Text, 0) {
+				r.nul(scalar.At, at)
+			}
+		}
 	}
 	m := newSpec(taskType)
 	switch {
@@ -90,22 +94,4 @@ func (r *messageReader) program(n *source.Node, p *source.Path, want string) (*s
 		return nil, false
 	}
 	return structpb.NewListValue(list), true
-}
-
-// specTexts checks every text of a spec.
-func (r *messageReader) specTexts(n *source.Node, p *source.Path) {
-	switch n.Kind {
-	case source.Str:
-		if strings.ContainsRune(n.Text, 0) {
-			r.nul(n.At, p)
-		}
-	case source.Sequence:
-		for i, item := range n.Items {
-			r.specTexts(item, p.Item(i))
-		}
-	case source.Mapping:
-		for _, e := range n.Entries {
-			r.specTexts(e.Value, p.Key(e.Key))
-		}
-	}
 }

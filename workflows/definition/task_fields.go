@@ -1,7 +1,6 @@
 package definition
 
 import (
-	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -88,24 +87,16 @@ var inputName = lazyPattern(`(^|[^.\w])input\b`)
 
 // readsInput reports whether anything reads the input of a task. A program finds it in a file.
 func readsInput(task *v1.TaskDefinition) bool {
-	return needsNode(task) || condition.HasTemplate(LockName(task)) && inputName().MatchString(LockName(task)) || inputName().MatchString(task.GetCache().GetKey()) || mentionsInput(structpb.NewStructValue(TemplateSpec(task)))
-}
-
-func mentionsInput(v *structpb.Value) bool {
-	switch v := v.GetKind().(type) {
-	case *structpb.Value_StringValue:
-		return condition.HasTemplate(v.StringValue) && inputName().MatchString(v.StringValue)
-	case *structpb.Value_ListValue:
-		return slices.ContainsFunc(v.ListValue.GetValues(), mentionsInput)
-	case *structpb.Value_StructValue:
-		//workflowcheck:ignore (one is enough, whichever comes first)
-		for _, field := range v.StructValue.GetFields() {
-			if mentionsInput(field) {
-				return true
-			}
+	if needsNode(task) || inputName().MatchString(task.GetCache().GetKey()) {
+		return true
+	}
+	isRead := func(text string) bool { return condition.HasTemplate(text) && inputName().MatchString(text) }
+	for _, text := range texts(structpb.NewStructValue(TemplateSpec(task)), nil) {
+		if isRead(text) {
+			return true
 		}
 	}
-	return false
+	return isRead(LockName(task))
 }
 
 // parent returns the message that holds the last field of the scope's path, in a task or in the defaults, and that field. Both

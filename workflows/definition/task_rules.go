@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
 )
 
@@ -31,17 +32,17 @@ func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto
 	}
 	switch p := at.Field("spec"); spec := spec.(type) {
 	case *v1.RunSpec:
-		childRunRules{r.document}.check(spec, p)
+		r.childRun(spec, p)
 	case *v1.ClaudeRelaySpec:
 		relayRules{r.decoder}.check(spec, p)
 	case *v1.ApprovalSpec:
-		approvalRules{r.decoder}.check(spec, p)
+		r.approval(spec, p)
 	case *v1.ContainerSpec:
 		containerRules{r.decoder}.check(spec, p)
 	case *v1.VpsSpec:
 		machineRules{containerRules{r.decoder}}.check(spec, p)
 	case *v1.ShellSpec:
-		shellRules{r.decoder}.check(spec, p)
+		r.shell(spec, p)
 	case *v1.SubagentSpec:
 		agentRules{r.decoder}.check(spec, p)
 	case *v1.K8SJobSpec:
@@ -99,5 +100,44 @@ func (r taskRules) fieldScopes(task *v1.TaskDefinition, at *source.Path) {
 			reason = own
 		}
 		r.Add(r.locateKey(p), p, s.field+" "+fmt.Sprintf(reason, task.GetType()), hint)
+	}
+}
+
+// approval checks the rules for the spec of an approval that the model does not express.
+func (r taskRules) approval(spec *v1.ApprovalSpec, p *source.Path) {
+	r.duration(spec.GetTimeout(), p.Field("timeout"))
+	on := p.Field("onTimeout")
+	if spec.GetOnTimeout() != "" && spec.GetTimeout() == "" && !r.IsSettled(on) && !r.IsSettled(p.Field("timeout")) {
+		r.Add(r.locateKey(on), on, "spec.onTimeout has no effect without timeout", "timeout: 24h waits for a day")
+	}
+}
+
+// shell checks the spec of a task of type shell.
+func (r taskRules) shell(spec *v1.ShellSpec, p *source.Path) {
+	if at := p.Field("network"); spec.GetNetwork() != "" && !spec.GetSandbox() && !r.IsSettled(at) && !r.IsSettled(p.Field("sandbox")) {
+		r.Add(r.locateKey(at), at, "spec.network is for a sandbox; a command without one has the node's network", "add sandbox: true, or leave network out")
+	}
+}
+
+// childRun checks the spec of a task of type run.
+func (r taskRules) childRun(spec *v1.RunSpec, p *source.Path) {
+	workflow, definition := p.Field("workflow"), p.Field("definition")
+	if r.IsSettled(workflow) || r.IsSettled(definition) || r.IsSettled(p) {
+		return
+	}
+	name, inline := spec.GetWorkflow(), spec.GetDefinition() != nil
+	switch {
+	case name != "" && inline:
+		r.Add(r.locateKey(definition), definition, "spec.workflow and spec.definition are mutually exclusive", "workflow names a stored definition; definition contains one")
+	case name == "" && !inline:
+		r.Add(r.locate(p), p, "spec has neither workflow nor definition", "workflow: NAME runs a stored definition; definition: { name: ..., tasks: ... } runs the one given here")
+	case name == "" || condition.HasTemplate(name):
+	case !workflowName().MatchString(name):
+		r.badWorkflowName(r.locate(workflow), workflow, name)
+	default:
+		r.noteStored(name, workflow)
+	}
+	if def := r.inner[p.String()]; len(def.GetInputs()) > 0 && !r.IsSettled(p.Field("input")) {
+		inputRules{r.decoder}.input(def, spec.GetInput(), p.Field("input"), true)
 	}
 }

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -14,13 +15,36 @@ import (
 
 // HasTemplates reports whether the spec or the env of a task contains `${{ }}`, so that their values are not known yet.
 func HasTemplates(task *v1.TaskDefinition) bool {
-	//workflowcheck:ignore (one is enough, whichever comes first)
-	for _, text := range task.GetEnv() {
+	for _, text := range templateTexts(task, nil) {
 		if condition.HasTemplate(text) {
 			return true
 		}
 	}
-	return holdsTemplate(structpb.NewStructValue(TemplateSpec(task)))
+	return false
+}
+
+// templateTexts yields the texts of a task in which `${{ }}` is replaced, except for the name of its lock, with their paths. at is
+// the path of the task.
+func templateTexts(task *v1.TaskDefinition, at *source.Path) iter.Seq2[*source.Path, string] {
+	return func(yield func(*source.Path, string) bool) {
+		for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
+			if !yield(at.Field("env").Key(name), task.GetEnv()[name]) {
+				return
+			}
+		}
+		texts(structpb.NewStructValue(TemplateSpec(task)), at.Field("spec"))(yield)
+	}
+}
+
+// texts yields the texts in a value, in the order of the names, with their paths. p is the path of the value.
+func texts(v *structpb.Value, p *source.Path) iter.Seq2[*source.Path, string] {
+	return func(yield func(*source.Path, string) bool) {
+		for at, n := range source.ValueNode(v).Scalars(p) {
+			if n.Kind == source.Str && !yield(at, n.Text) {
+				return
+			}
+		}
+	}
 }
 
 // TemplateSpec returns the part of a task's spec in which `${{ }}` is replaced: all of it except the definition in the spec of
@@ -36,17 +60,9 @@ func TemplateSpec(task *v1.TaskDefinition) *structpb.Struct {
 }
 
 func holdsTemplate(v *structpb.Value) bool {
-	switch v := v.GetKind().(type) {
-	case *structpb.Value_StringValue:
-		return condition.HasTemplate(v.StringValue)
-	case *structpb.Value_ListValue:
-		return slices.ContainsFunc(v.ListValue.GetValues(), holdsTemplate)
-	case *structpb.Value_StructValue:
-		//workflowcheck:ignore (one is enough, whichever comes first)
-		for _, field := range v.StructValue.GetFields() {
-			if holdsTemplate(field) {
-				return true
-			}
+	for _, text := range texts(v, nil) {
+		if condition.HasTemplate(text) {
+			return true
 		}
 	}
 	return false
@@ -54,30 +70,10 @@ func holdsTemplate(v *structpb.Value) bool {
 
 // templates checks the templates in the spec, the env and the lock name of a task.
 func (s *sight) templates(task *v1.TaskDefinition, at *source.Path) {
-	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
-		s.template(task.GetEnv()[name], at.Field("env").Key(name))
-	}
 	s.lockName(task.GetMutex(), at.Field("mutex"))
 	s.lockName(task.GetSemaphore().GetName(), at.Field("semaphore").Field("name"))
-	spec := TemplateSpec(task)
-	if p := at.Field("spec"); holdsTemplate(structpb.NewStructValue(spec)) && !s.IsSettled(p) {
-		s.templatesIn(source.StructNode(spec), p)
-	}
-}
-
-// templatesIn checks the templates in every text of a value.
-func (s *sight) templatesIn(n *source.Node, p *source.Path) {
-	switch n.Kind {
-	case source.Str:
-		s.template(n.Text, p)
-	case source.Sequence:
-		for i, item := range n.Items {
-			s.templatesIn(item, p.Item(i))
-		}
-	case source.Mapping:
-		for _, e := range n.Entries {
-			s.templatesIn(e.Value, p.Key(e.Key))
-		}
+	for p, text := range templateTexts(task, at) {
+		s.template(text, p)
 	}
 }
 

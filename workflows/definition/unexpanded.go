@@ -59,9 +59,7 @@ func (w *taskWarnings) unexpandedVariable(task *v1.TaskDefinition, text string, 
 	for _, found := range shellVariable().FindAllStringSubmatchIndex(text, -1) {
 		whole := text[found[0]:found[1]]
 		name := strings.Trim(whole, "${}")
-		_, set := task.GetEnv()[name]
-		_, secret := task.GetSecretEnv()[name]
-		if set || secret || slices.Contains(machineVariables, name) || strings.HasPrefix(name, "SWITCHYARD_") {
+		if hasVariable(task, name) || slices.Contains(machineVariables, name) || strings.HasPrefix(name, "SWITCHYARD_") {
 			w.Warn(w.locateInText(text, found[0], p), p, p.Local()+" has "+source.Quote(whole)+", which is not expanded", hint)
 			return true
 		}

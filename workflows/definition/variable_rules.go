@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
 	"switchyard/workflows/secretref"
@@ -20,6 +21,13 @@ const ownVariables = "SWITCHYARD_"
 
 // settableVariables are the settings of the command switchyard that a task may set in its environment.
 var settableVariables = []string{"SWITCHYARD_GATEWAY", "SWITCHYARD_TOKEN"}
+
+// hasVariable reports whether a task sets a variable, secret or not.
+func hasVariable(task *v1.TaskDefinition, name string) bool {
+	_, plain := task.GetEnv()[name]
+	_, secret := task.GetSecretEnv()[name]
+	return plain || secret
+}
 
 // plain checks environment variables.
 func (r variableRules) plain(env map[string]string, p *source.Path) {

@@ -24,9 +24,7 @@ func (r machineRules) check(spec *v1.VpsSpec, p *source.Path) {
 	if spec.GetBackend() == v1.BackendQEMU {
 		r.virtualMachine(spec, p)
 	} else {
-		r.excluded(p, "virtual machines, and this machine is a container; backend: qemu makes it a virtual machine", map[string]bool{
-			"vmImage": spec.GetVmImage() != "", "vmDiskSize": spec.GetVmDiskSize() != "",
-		})
+		r.excluded(spec, p, "virtual machines, and this machine is a container; backend: qemu makes it a virtual machine", "vmImage", "vmDiskSize")
 		r.fields(spec, p)
 	}
 	r.sshPublicKey(spec.GetSshPublicKey(), p.Field("sshPublicKey"))
@@ -49,12 +47,8 @@ func (r machineRules) virtualMachine(spec *v1.VpsSpec, p *source.Path) {
 	r.word(spec.GetWorkingDirectory(), p.Field("workingDirectory"), slashed.IsAbs, "not an absolute path", "it is a directory in the machine")
 	r.word(spec.GetNetwork(), p.Field("network"), func(text string) bool { return text == "none" }, "not a network of a virtual machine",
 		`leave it out, or write "none" for a machine that reaches neither its node nor other computers`)
-	r.excluded(p, "containers, and this machine is a virtual machine", map[string]bool{
-		"image": spec.GetImage() != "", "mounts": len(spec.GetMounts()) > 0, "init": len(spec.GetInit()) > 0, "privileged": spec.GetPrivileged(),
-		"ip": spec.GetIp() != "", "capAdd": len(spec.GetCapAdd()) > 0, "shmSizeMb": spec.GetShmSizeMb() != 0,
-		"ulimits": len(spec.GetUlimits()) > 0, "pullPolicy": spec.GetPullPolicy() != "", "registryAuth": spec.GetRegistryAuth() != "",
-		"imageTarball": spec.GetImageTarball() != "",
-	})
+	r.excluded(spec, p, "containers, and this machine is a virtual machine", "image", "mounts", "init", "privileged", "ip", "capAdd", "shmSizeMb", "ulimits",
+		"pullPolicy", "registryAuth", "imageTarball")
 }
 
 // sshPublicKey checks the keys that may log in. A text that is not a key may be a secret, so neither the message nor the
@@ -72,4 +66,9 @@ func (r machineRules) sshPublicKey(text string, p *source.Path) {
 		subject, at = fmt.Sprintf("line %d of %s", fault.Line, subject), r.locateInText(text, fault.Offset, p)
 	}
 	r.AddHidden(at, p, subject+" "+fault.Reason, fault.Hint)
+}
+
+// isVMImage reports whether a text can name the image of a virtual machine.
+func isVMImage(text string) bool {
+	return v1.IsEnvironmentName(text) || slashed.IsAbs(text) || bucketObject().MatchString(text)
 }

@@ -2,8 +2,6 @@ package definition
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -45,11 +43,12 @@ var foreignTemplate = lazyPattern(`(?:^|[^$])(\{\{-?\s*((?:inputs?|parent|workfl
 
 // unreplaced warns about {{ }} in the texts of a task, because nothing replaces it.
 func (w *taskWarnings) unreplaced(task *v1.TaskDefinition, at *source.Path) {
-	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
-		w.unreplacedText(task.GetEnv()[name], at.Field("env").Key(name))
+	for p, text := range templateTexts(task, at) {
+		w.unreplacedText(text, p)
 	}
-	w.unreplacedIn(structpb.NewStructValue(TemplateSpec(task)), at.Field("spec"))
-	w.unreplacedIn(structpb.NewStructValue(task.GetInput()), at.Field("input"))
+	for p, text := range texts(structpb.NewStructValue(task.GetInput()), at.Field("input")) {
+		w.unreplacedText(text, p)
+	}
 }
 
 // unsetInJob warns about texts of a Job that name folders and files of a node, because a command such as
@@ -58,21 +57,13 @@ func (w *taskWarnings) unsetInJob(task *v1.TaskDefinition, at *source.Path) {
 	if !v1.IsRemote(task.GetType()) {
 		return
 	}
-	warn := func(text string, p *source.Path) {
+	for p, text := range templateTexts(task, at) {
 		for _, name := range []string{v1.SharedDirVariable, "SWITCHYARD_LOCAL_TEMP_DIR", "SWITCHYARD_CHECKPOINT"} {
 			if v1.NamesVariable(text, name) {
 				w.Warn(w.locateInText(text, strings.Index(text, name), p), p, p.Local()+" names $"+name+", which is not set in a Job", "mount a volume at a path of your choice, and write the path")
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
-		warn(task.GetEnv()[name], at.Field("env").Key(name))
-	}
-	eachText(structpb.NewStructValue(TemplateSpec(task)), at.Field("spec"), warn)
-}
-
-func (w *taskWarnings) unreplacedIn(v *structpb.Value, p *source.Path) {
-	eachText(v, p, w.unreplacedText)
 }
 
 func (w *taskWarnings) unreplacedText(text string, p *source.Path) {
@@ -89,22 +80,6 @@ func (w *taskWarnings) unreplacedText(text string, p *source.Path) {
 			hint = "expressions are replaced in spec and env; a program can also read the outputs of parents and the inputs of the run from the file $SWITCHYARD_INPUT"
 		}
 		w.Warn(w.locateInText(text, found[2], p), p, p.Local()+" has "+source.Quote(whole)+", which is not replaced", hint)
-	}
-}
-
-// eachText calls f with each text of a value and its path, in the order of the names.
-func eachText(v *structpb.Value, p *source.Path, f func(text string, p *source.Path)) {
-	switch v := v.GetKind().(type) {
-	case *structpb.Value_StringValue:
-		f(v.StringValue, p)
-	case *structpb.Value_ListValue:
-		for i, item := range v.ListValue.GetValues() {
-			eachText(item, p.Item(i), f)
-		}
-	case *structpb.Value_StructValue:
-		for _, name := range slices.Sorted(maps.Keys(v.StructValue.GetFields())) {
-			eachText(v.StructValue.GetFields()[name], p.Key(name), f)
-		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -118,4 +119,23 @@ func ValueNode(v *structpb.Value) *Node {
 		}
 	}
 	return n
+}
+
+// Scalars yields the scalars in a value in the order of the document, each with its path. p is the path of the value.
+func (n *Node) Scalars(p *Path) iter.Seq2[*Path, *Node] {
+	return func(yield func(*Path, *Node) bool) { n.yieldScalars(p, yield) }
+}
+
+func (n *Node) yieldScalars(p *Path, yield func(*Path, *Node) bool) bool {
+	for i, item := range n.Items {
+		if !item.yieldScalars(p.Item(i), yield) {
+			return false
+		}
+	}
+	for _, e := range n.Entries {
+		if !e.Value.yieldScalars(p.Key(e.Key), yield) {
+			return false
+		}
+	}
+	return n.Kind == Sequence || n.Kind == Mapping || yield(p, n)
 }
