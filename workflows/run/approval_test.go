@@ -154,6 +154,9 @@ func TestRejectedRunStartsNothing(t *testing.T) {
 	c := workertest.Shared(t).Nodes(t, nil)
 	c.Start("n")
 	h := submitForApproval(c, "unwanted")
+	if err := sendUpdate(h, names.CancelTaskUpdate, &historyv1.TaskCommand{Task: "a", By: "ann"}); err != nil { // the run ends regardless
+		t.Fatal(err)
+	}
 	if err := sendUpdate(h, names.RejectRunUpdate, &historyv1.RunCommand{Decision: signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalRejected)}); err != nil {
 		t.Fatal(err)
 	}

@@ -52,8 +52,8 @@ func (r *run) awaitStart(early []dag.Event, may func() bool) (_ []dag.Event, ove
 		_ = workflow.Await(r.ctx, func() bool { return r.hasNews() || isFull() })
 		r.gather()
 		early = append(early, r.takeEvents()...)
-		if slices.ContainsFunc(early, endsRun) {
-			return early, true, nil
+		if k := slices.IndexFunc(early, endsRun); k >= 0 {
+			return early[k:], true, nil // before that, a person may have cancelled every task
 		}
 		if !may() {
 			r.showState() // a person may have paused or resumed the run
