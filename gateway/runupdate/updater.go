@@ -145,11 +145,17 @@ func (u *Updater) refusalError(ctx context.Context, id, name string, err error) 
 	case strings.Contains(said.Message(), "unknown update"):
 		return rpcerror.WrongState("run %s was started by an older version that does not support %s", id, name)
 	case said.Type() == names.NotAllowedError:
-		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("run %s: %s", id, said.Message()))
+		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("run %s: %s", runOf(id), said.Message()))
 	case said.Type() == names.RunEndedError:
 		return rpcerror.WrongState("run %s has just ended", id)
 	}
-	return rpcerror.WrongState("run %s: %s", id, said.Message())
+	return rpcerror.WrongState("run %s: %s", runOf(id), said.Message())
+}
+
+// runOf returns the id of the run of a workflow, which may be the child of a run that carries instances.
+func runOf(id string) string {
+	f, _ := names.ParseFanOutID(id)
+	return f.Run
 }
 
 // unknownTaskError returns the error for a task that a run does not have. It suggests similar names if the run can be read.
@@ -172,6 +178,9 @@ func (u *Updater) ClosedError(ctx context.Context, id string) error {
 	status := desc.GetWorkflowExecutionInfo().GetStatus()
 	if runview.IsOpen(status) {
 		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s is continuing as new; try again", id))
+	}
+	if f, ok := names.ParseFanOutID(id); ok {
+		return rpcerror.WrongState("run %s: the instances from %s on have ended", f.Run, names.InstanceName(f.Task, f.From))
 	}
 	state, why := runview.StateOf(status), ""
 	if state == v1.RunFailed { // a rejected run is one of these in Temporal

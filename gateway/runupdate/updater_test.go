@@ -95,3 +95,21 @@ func TestUpdateThatMeetsTheEndOfARunIsRepeatedOrRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestRefusalOfAChildNamesItsRun(t *testing.T) {
+	t.Parallel()
+	child := names.FanOut{Run: "r", Chain: "c", Task: "each", From: 10}.ID()
+	for want, test := range map[string]struct {
+		fault  error
+		status enumspb.WorkflowExecutionStatus
+	}{
+		"run r: task each[12] has ended":                   {temporal.NewApplicationError("task each[12] has ended", ""), enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING},
+		"run r: the instances from each[10] on have ended": {serviceerror.NewNotFound("workflow execution already completed"), enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED},
+	} {
+		c := &scriptedClient{faults: []error{test.fault}, status: test.status}
+		err := New(c, runview.NewReader(c, "default", nil, slog.New(slog.DiscardHandler)), slog.New(slog.DiscardHandler)).Send(t.Context(), child, names.CancelTaskUpdate, nil)
+		if err == nil || err.Error() != want && !strings.HasSuffix(err.Error(), ": "+want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
