@@ -171,16 +171,17 @@ func (u *Updater) unknownTaskError(ctx context.Context, id, said string) error {
 
 // ClosedError returns the error for a request that needs an open run.
 func (u *Updater) ClosedError(ctx context.Context, id string) error {
-	desc, err := u.reader.Describe(ctx, id)
+	part, isPart := names.ParseFanOutID(id)
+	desc, err := u.describe(ctx, id, isPart)
 	if err != nil {
 		return err
 	}
 	status := desc.GetWorkflowExecutionInfo().GetStatus()
-	if runview.IsOpen(status) {
-		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s is continuing as new; try again", id))
-	}
-	if f, ok := names.ParseFanOutID(id); ok {
-		return rpcerror.WrongState("run %s: the instances from %s on have ended", f.Run, names.InstanceName(f.Task, f.From))
+	switch {
+	case runview.IsOpen(status):
+		return connect.NewError(connect.CodeUnavailable, fmt.Errorf("run %s is continuing as new; try again", runOf(id)))
+	case isPart:
+		return rpcerror.WrongState("run %s: the instances from %s on have ended", part.Run, names.InstanceName(part.Task, part.From))
 	}
 	state, why := runview.StateOf(status), ""
 	if state == v1.RunFailed { // a rejected run is one of these in Temporal
@@ -192,6 +193,14 @@ func (u *Updater) ClosedError(ctx context.Context, id string) error {
 		v1.RunCompleted: v1.RunCompleted, v1.RunFailed: v1.RunFailed, v1.RunCancelled: "been cancelled", v1.RunRejected: "been rejected",
 	}[state]
 	return rpcerror.WrongState("run %s has already %s%s", id, ended, why)
+}
+
+// describe returns Temporal's description of a run, or of a child of a run that carries instances.
+func (u *Updater) describe(ctx context.Context, id string, isPart bool) (*runview.Description, error) {
+	if isPart {
+		return u.client.DescribeWorkflowExecution(ctx, id, "")
+	}
+	return u.reader.Describe(ctx, id)
 }
 
 // FindChild returns the id of the child of a run that carries an instance, or "" if none does.

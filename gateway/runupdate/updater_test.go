@@ -39,8 +39,12 @@ func (c *scriptedClient) UpdateWorkflow(context.Context, client.UpdateWorkflowOp
 }
 
 func (c *scriptedClient) DescribeWorkflowExecution(_ context.Context, id, _ string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	workflowType := names.RunWorkflow
+	if _, ok := names.ParseFanOutID(id); ok {
+		workflowType = names.FanOutWorkflow
+	}
 	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{
-		Execution: &commonpb.WorkflowExecution{WorkflowId: id}, Type: &commonpb.WorkflowType{Name: names.RunWorkflow}, Status: c.status,
+		Execution: &commonpb.WorkflowExecution{WorkflowId: id}, Type: &commonpb.WorkflowType{Name: workflowType}, Status: c.status,
 	}}, nil
 }
 
