@@ -1,9 +1,6 @@
 package run_test
 
 import (
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -43,33 +40,6 @@ func TestAgentThatReachedItsLimitIsNotRetried(t *testing.T) {
 	for i, e := range storedEvents(h, 0) {
 		if e.GetId() != names.EventID(0, "", int64(i)) {
 			t.Fatalf("event %d has the id %s", i, e.GetId())
-		}
-	}
-}
-
-// TestAgentsInPartitionsHaveEvents checks that the turns of instances of a large fan-out are events of the child that
-// carries them.
-func TestAgentsInPartitionsHaveEvents(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, inPartitions)
-	c := y.Nodes(t, nil)
-	var moves []move
-	for range 6 {
-		moves = append(moves, takeTurns(2, ""))
-	}
-	startPuppet(c, "n", moves...)
-	h := c.Submit(c.Input(`{name: "agents-in-parts", tasks: {each: {type: shell, spec: {command: x}, parallel: 6}}}`))
-	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"each": "completed"})
-	for from, count := range map[int]int{0: 4, 4: 2} {
-		var got []string
-		child := h.Partition(0, "each", from)
-		for _, e := range storedEvents(child, 0) {
-			if e.GetTask() == fmt.Sprintf("each[%d]", from) {
-				got = append(got, e.GetEvent())
-			}
-		}
-		if !slices.Contains(got, "turn") || !strings.HasSuffix(strings.Join(got, " "), "assigned started turn tool_call turn completed") {
-			t.Errorf("events of the first of %d instances from %d: %v", count, from, got)
 		}
 	}
 }

@@ -87,10 +87,8 @@ func TestRunWaitsForApproval(t *testing.T) {
 		}
 	}
 	workertest.Eventually(t, "signals are refused", func() bool {
-		var res historyv1.EventsResponse
-		h.Query(h.ID, names.EventsQuery, &historyv1.EventsRequest{}, &res)
 		signals := 0
-		for _, e := range res.GetEvents() {
+		for _, e := range eventsOf(h).GetEvents() {
 			if e.GetEvent() == v1.EventRefused && strings.Contains(e.GetDetail(), "signals cannot approve or reject") {
 				signals++
 			}
@@ -165,10 +163,8 @@ func TestRejectedRunStartsNothing(t *testing.T) {
 		t.Errorf("the run is %v", run)
 	}
 	workertest.CheckRun(t, run, v1.RunRejected, map[string]string{"a": "rejected rejected"})
-	var res historyv1.EventsResponse
-	h.Query(h.ID, names.EventsQuery, &historyv1.EventsRequest{}, &res)
 	var rejected []string
-	for _, e := range res.GetEvents() {
+	for _, e := range eventsOf(h).GetEvents() {
 		if e.GetEvent() == v1.EventRejected {
 			rejected = append(rejected, e.GetTask()+": "+e.GetDetail()+" "+e.GetData().GetFields()["by"].GetStringValue())
 		}
@@ -199,10 +195,8 @@ func TestCancelSignalForATaskIsRefused(t *testing.T) {
 		signal(payload)
 	}
 	workertest.Eventually(t, "the signals are refused", func() bool {
-		var res historyv1.EventsResponse
-		h.Query(h.ID, names.EventsQuery, &historyv1.EventsRequest{}, &res)
 		found := map[string]int{}
-		for _, e := range res.GetEvents() {
+		for _, e := range eventsOf(h).GetEvents() {
 			for text := range refused {
 				if e.GetEvent() == v1.EventRefused && strings.Contains(e.GetDetail(), text) {
 					found[text]++

@@ -95,25 +95,3 @@ func TestBatchOfLostNodeLosesOnlyTheRunningInstance(t *testing.T) {
 	}
 	workertest.Replay(t, "batch-lost", limits.Run{}, h.History(""))
 }
-
-// TestCancelOfOneInstanceOfBatchAffectsNoOther checks that cancelling one instance of a batch does not affect the
-// others.
-func TestCancelOfOneInstanceOfBatchAffectsNoOther(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"each": {{}, {Block: true}, {}}})
-	c.Start("n")
-	h := c.Submit(c.Input(`{name: batched, tasks: {each: {type: shell, spec: {command: x}, parallel: 4, batch: 4, maxFailures: 1}}}`))
-	c.AwaitRunning("each")
-	err := c.Fake.Await(t.Context(), func(calls []fake.Call, running map[string]int) bool { return len(calls) == 2 && running["each"] == 1 })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := sendUpdate(h, "cancel_task", &historyv1.TaskCommand{Task: "each[1]", Reason: "enough"}); err != nil {
-		t.Fatal(err)
-	}
-	run := h.Wait()
-	workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed"})
-	if got := instances(run.Tasks["each"]); got != "completed cancelled completed completed" || c.Calls()["each"] != 4 {
-		t.Errorf("%s, %d executions", got, c.Calls()["each"])
-	}
-}

@@ -8,42 +8,9 @@ import (
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/logs"
 	historyv1 "switchyard/proto/switchyard/history/v1"
-	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 )
-
-// TestCachedResultsStayWithTheirUser runs the same workflow for two users and two operators.
-func TestCachedResultsStayWithTheirUser(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, nil)
-	c.Start("n")
-	from := func(by, role string) *v1.Run {
-		t.Helper()
-		in := c.Input(`{name: private, tasks: {
-			a: {type: shell, spec: {command: x}, cache: {key: "'v1'"}},
-			each: {type: shell, spec: {command: x}, foreach: [p, q], cache: {key: "'v1'"}}}}`)
-		in.By, in.ByRole, in.SignedDecisions = by, role, role != ""
-		run := c.Submit(in).Wait()
-		workertest.CheckRun(t, run, v1.RunCompleted, nil)
-		return run
-	}
-	ids := map[string]string{}
-	for _, test := range []struct{ by, role, reuses string }{
-		{"ann", v1.RoleUser, ""}, {"eve", v1.RoleUser, ""}, {"ann", v1.RoleUser, "ann"}, {"bob", v1.RoleOperator, ""}, {"eve", v1.RoleUser, "eve"},
-		{"carol", v1.RoleAdmin, "bob"}, {"", "", "bob"},
-	} {
-		run := from(test.by, test.role)
-		if _, known := ids[test.by]; !known {
-			ids[test.by] = run.GetId()
-		}
-		for name, got := range map[string]string{"a": run.GetTasks()["a"].GetCachedFrom(), "each[1]": run.GetTasks()["each"].GetInstances()[1].GetCachedFrom()} {
-			if test.reuses == "" && got != "" || test.reuses != "" && got != ids[test.reuses] {
-				t.Errorf("%s of %s (%s) reuses %q, want that of %q", name, test.by, test.role, got, test.reuses)
-			}
-		}
-	}
-}
 
 // TestCompletedResultIsReusedUnderItsKey checks that a completed result is reused under the same key, also by another
 // run, and that a failed one never is.
@@ -140,29 +107,4 @@ func TestTaskWithInvalidCacheKeyRunsWithoutCache(t *testing.T) {
 		t.Errorf("the log of the batch: %v, %v", entries, err)
 	}
 	workertest.Replay(t, "cache-key", limits.Run{}, h.History(""))
-}
-
-// TestCacheKeysReadStoredItems checks that expressions see the items of a list in the store.
-func TestCacheKeysReadStoredItems(t *testing.T) {
-	t.Parallel()
-	var files []string
-	for i := range 6 {
-		files = append(files, fmt.Sprintf("%q", fmt.Sprint(i, strings.Repeat("x", 2000))))
-	}
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"discover": {{Output: `{"files": [` + strings.Join(files, ", ") + `]}`}}})
-	c.Start("n")
-	document := fmt.Sprintf(`{name: items-%d, tasks: {
-		discover: {type: shell, spec: {command: x}},
-		each: {type: shell, spec: {command: x}, dependsOn: [discover], foreach: "discover.files", cache: {key: "input.item + string(input.count)"}}}}`, len(c.Label))
-	first := c.Submit(c.Input(document))
-	workertest.CheckRun(t, first.Wait(), "completed", nil)
-	second := c.Submit(c.Input(document))
-	for _, i := range second.Wait().Tasks["each"].GetInstances() {
-		if i.GetCachedFrom() != first.ID {
-			t.Errorf("instance %d is %v", i.GetIndex(), i)
-		}
-	}
-	if n := c.Calls()["each"]; n != 6 {
-		t.Errorf("%d executions", n)
-	}
 }

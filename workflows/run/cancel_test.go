@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"switchyard/activities/executor/fake"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
@@ -19,79 +18,39 @@ func TestCancelEndsOpenTasks(t *testing.T) {
 			h.T.Fatal(err)
 		}
 	}
-	const one = `{name: cancel, tasks: {a: {type: shell, spec: {command: x}, retry: {maxRetries: 5, backoffMs: 60000}},
-		b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`
-	runs := workertest.Script{"a": {{Block: true}}}
-	whileItRuns := func(h *workertest.Handle) { h.AwaitRunning("a") }
 	for name, test := range map[string]struct {
-		script   workertest.Script
-		document string
-		nodes    bool
-		when     func(*workertest.Handle)
-		cancel   func(*workertest.Handle)
-		tasks    map[string]string
+		runs   bool // the first task
+		cancel func(*workertest.Handle)
 	}{
-		"by Temporal":               {runs, one, true, whileItRuns, byTemporal, nil},
-		"by signal":                 {runs, one, true, whileItRuns, func(h *workertest.Handle) { h.Cancel(nil) }, nil},
-		"twice":                     {runs, one, true, whileItRuns, func(h *workertest.Handle) { h.Cancel(nil); h.Cancel(1); byTemporal(h) }, nil},
-		"before anything is placed": {nil, one, false, func(*workertest.Handle) {}, byTemporal, nil},
-		"while it waits for a node": {nil, one, false, func(h *workertest.Handle) {
+		"by Temporal":               {true, byTemporal},
+		"twice":                     {true, func(h *workertest.Handle) { h.Cancel(nil); h.Cancel(1); byTemporal(h) }},
+		"before anything is placed": {false, byTemporal},
+		"while it waits for a node": {false, func(h *workertest.Handle) {
 			h.AwaitTask("a", func(a *v1.Task) bool { return a.GetState() == "queued" && a.GetError() != "" })
-		}, func(h *workertest.Handle) { h.Cancel(nil) }, nil},
-		"during a back-off": {workertest.Script{"a": {{Result: workertest.OutOfMemory()}}}, one, true, func(h *workertest.Handle) {
-			h.AwaitTask("a", func(a *v1.Task) bool { return a.GetScheduledAfter() != nil })
-		}, func(h *workertest.Handle) { h.Cancel(nil) }, nil},
-		"what is done stays done": {workertest.Script{"b": {{Block: true}}}, one, true, func(h *workertest.Handle) { h.AwaitRunning("b") },
-			func(h *workertest.Handle) { h.Cancel(nil) }, map[string]string{"a": "completed", "b": "cancelled"}},
+			h.Cancel(nil)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := workertest.Shared(t).Nodes(t, test.script)
-			if test.nodes {
+			c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
+			if test.runs {
 				c.Start("a")
 			}
-			h := c.Submit(c.Input(test.document))
-			test.when(h)
+			h := c.Submit(c.Input(`{name: cancel, tasks: {a: {type: shell, spec: {command: x}}, b: {type: shell, spec: {command: x}, dependsOn: [a]}}}`))
+			if test.runs {
+				c.AwaitRunning("a")
+			}
 			asked := time.Now()
 			test.cancel(h)
 			run := h.Wait()
-			tasks := test.tasks
-			if tasks == nil {
-				tasks = map[string]string{"a": "cancelled", "b": "cancelled run_cancelled"}
-			}
-			workertest.CheckRun(t, run, "cancelled", tasks)
+			workertest.CheckRun(t, run, "cancelled", map[string]string{"a": "cancelled", "b": "cancelled run_cancelled"})
 			if took := time.Since(asked); took > workertest.Soon {
 				t.Errorf("took %v", took)
 			}
-			d := workertest.Describe(c.T, c.Conn, h.ID, "")
-			if s := d.GetWorkflowExecutionInfo().GetStatus().String(); s != "Canceled" || run.GetReason() != "cancelled" {
+			if s := describeRun(h).GetWorkflowExecutionInfo().GetStatus().String(); s != "Canceled" || run.GetReason() != "cancelled" {
 				t.Errorf("Temporal shows %s, the reason is %q", s, run.GetReason())
 			}
 		})
-	}
-}
-
-// TestCancelEndsTasksThatAreBeingPlaced checks that a cancel also ends tasks that are being given to nodes at that
-// moment, started or not.
-func TestCancelEndsTasksThatAreBeingPlaced(t *testing.T) {
-	t.Parallel()
-	def := &v1.Definition{Name: "once", Tasks: map[string]*v1.TaskDefinition{}}
-	s := workertest.Script{}
-	for i := range 20 {
-		name := fmt.Sprintf("t%d", i)
-		def.Tasks[name], s[name] = workertest.ShellTask(), []fake.Step{{Block: true}}
-	}
-	c := workertest.Shared(t).Nodes(t, s)
-	c.Start("a")
-	c.Do(`{name: warm, tasks: {x: {type: shell, spec: {command: x}}}}`)
-	for range 10 {
-		h := c.Submit(c.InputOf(def))
-		h.Cancel(nil)
-		asked := time.Now()
-		workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"t0": "cancelled", "t19": "cancelled"})
-		if took := time.Since(asked); took > workertest.Soon {
-			t.Fatalf("took %v", took)
-		}
 	}
 }
 
@@ -108,7 +67,7 @@ func TestCancelReasonIsShownEverywhere(t *testing.T) {
 	c.AwaitRunning("a")
 	c.AwaitRunning("each")
 	c.AwaitRunning("in")
-	child := &workertest.Handle{Nodes: c, ID: h.AwaitTask("child", func(x *v1.Task) bool { return x.GetState() == "running" }).GetChildRun()}
+	child := childRun(c, h.AwaitTask("child", func(x *v1.Task) bool { return x.GetState() == "running" }))
 	part := h.Partition(0, "each", 0)
 	h.Cancel(&historyv1.RunCommand{Reason: "too slow", By: "ann"})
 	run := h.Wait()
@@ -127,8 +86,7 @@ func TestCancelReasonIsShownEverywhere(t *testing.T) {
 			t.Errorf("instance %d says %q", i.GetIndex(), i.GetError())
 		}
 	}
-	inner := child.Status(&historyv1.StatusRequest{}).GetRun()
-	if got := inner.GetError(); !child.AwaitEnd() || !strings.Contains(got, "with task child of run "+h.ID) || !strings.HasSuffix(got, text) {
+	if got := child.Wait().GetError(); !strings.Contains(got, "with task child of run "+h.ID) || !strings.HasSuffix(got, text) {
 		t.Errorf("the child run says %q", got)
 	}
 	events := storedEvents(h, 0)

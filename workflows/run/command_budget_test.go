@@ -34,53 +34,6 @@ func TestLongManyChildrenWithLargeDefinitionsStart(t *testing.T) {
 	}
 }
 
-// TestChildrenBeyondTheLimitWait checks that children beyond the limit wait in the run's own queue with a reason. The
-// server blocks a run with 2,000 pending children.
-func TestChildrenBeyondTheLimitWait(t *testing.T) {
-	t.Parallel()
-	const most = 5
-	c := workertest.SharedWithin(t, limits.Run{Children: most}).Nodes(t, workertest.Script{"a": {{Block: true}}})
-	c.Start("n")
-	h := c.Submit(c.Input(fmt.Sprintf(`{name: many, tasks: {each: {type: run, parallel: 12, spec: {definition: %s}}}}`,
-		childDefinition(c, "inner", "a", ""))))
-	var task *v1.Task
-	workertest.Eventually(t, "as many children run as may", func() bool {
-		task = h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["each"]
-		return task.GetCounts()["running"] == most
-	})
-	if n := task.GetCounts()["queued"]; n != 12-most {
-		t.Errorf("%d wait", n)
-	}
-	last := instancesPage(h, h.ID, &historyv1.InstancesRequest{Task: "each", From: 11}).GetInstances()[0]
-	if !strings.Contains(last.GetError(), "child workflows") {
-		t.Errorf("the last one waits because %q", last.GetError())
-	}
-	if n := countPendingChildren(h); n != most {
-		t.Errorf("%d children are open", n)
-	}
-	c.Fake.Release("a")
-	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"each": "completed"})
-}
-
-func countPendingChildren(h *workertest.Handle) int {
-	return len(describeRun(h).GetPendingChildren())
-}
-
-// TestCancelOfManyChildrenLeavesNoneOpen checks that a cancel in the middle leaves no workflow open.
-func TestCancelOfManyChildrenLeavesNoneOpen(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, limits.Run{Children: 8, Instances: 5, PartitionInstances: 4})
-	c := y.Nodes(t, workertest.Script{"a": {{Block: true}}, "each": {{Block: true}}})
-	c.Start("n")
-	h := c.Submit(c.Input(fmt.Sprintf(`{name: stopped, tasks: {
-		runs: {type: run, parallel: 30, spec: {definition: %s}},
-		each: {type: shell, spec: {command: x}, parallel: 60}}}`, childDefinition(c, "inner", "a", ""))))
-	workertest.Eventually(t, "as many children are open as may", func() bool { return countPendingChildren(h) == 8 })
-	h.Cancel(nil)
-	workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"runs": "cancelled", "each": "cancelled"})
-	workertest.Eventually(t, "nothing is left", func() bool { return countOpen(h) == 0 })
-}
-
 // countOpen counts the open workflows of a run: itself, its partitions and its child runs.
 func countOpen(h *workertest.Handle) int {
 	h.T.Helper()
@@ -92,17 +45,10 @@ func countOpen(h *workertest.Handle) int {
 	return int(res.GetCount())
 }
 
-// TestTaskGetsOutputsOfManyParents checks a task whose hundreds of parents have left more than one request can carry.
-func TestTaskGetsOutputsOfManyParents(t *testing.T) { joinOfManyParents(t, 40, 40<<10) }
-
-func TestLongTaskGetsOutputsOfManyParents(t *testing.T) {
-	testneeds.Long(t)
-	joinOfManyParents(t, 500, 4000)
-}
-
-// joinOfManyParents makes a task read the outputs of all its parents, each of the given size in bytes.
-func joinOfManyParents(t *testing.T, parents, size int) {
+// TestTaskGetsOutputsOfManyParents checks a task whose parents have left more than one request can carry.
+func TestTaskGetsOutputsOfManyParents(t *testing.T) {
 	t.Parallel()
+	const parents, size = 40, 40 << 10
 	s := workertest.Script{}
 	def := &v1.Definition{Name: "join", Tasks: map[string]*v1.TaskDefinition{}}
 	var all []string
@@ -125,68 +71,36 @@ func joinOfManyParents(t *testing.T, parents, size int) {
 	}
 }
 
-// TestTerminatedPartitionDoesNotBlockItsRun checks that a terminated partition does not block its run, whichever
-// execution of the run started it.
-func TestTerminatedPartitionDoesNotBlockItsRun(t *testing.T) {
+// TestTerminatedChildrenDoNotBlockTheirRun checks that a run learns of the end of terminated partitions and child runs.
+func TestTerminatedChildrenDoNotBlockTheirRun(t *testing.T) {
 	t.Parallel()
-	limits := limits.Run{Instances: 5, PartitionInstances: 4, HistoryEvents: 60}
-	c := workertest.SharedWithin(t, limits).Nodes(t, workertest.Script{"each": {{Block: true}}})
-	c.Start("n")
-	document := `{name: cut, tasks: {each: {type: shell, spec: {command: x}, parallel: 8, retry: {maxRetries: 0}}`
-	for i := range 16 {
-		document += fmt.Sprintf(", t%d: {type: shell, spec: {command: x}", i)
-		if i > 0 {
-			document += fmt.Sprintf(", dependsOn: [t%d]", i-1)
-		}
-		document += "}"
+	c, in := blockingChildren(t)
+	zero := int32(0)
+	for _, task := range in.GetDefinition().GetTasks() {
+		task.Retry = &v1.RetryPolicy{MaxRetries: &zero}
 	}
-	h := c.Submit(c.Input(document + "}}"))
-	h.AwaitTask("t15", func(task *v1.Task) bool { return task.GetState() == "completed" })
-	workertest.Eventually(t, "the run is in another execution", func() bool { return len(executionsOf(h)) > 1 })
-	for _, from := range []int{0, 4} {
-		if err := c.Conn.TerminateWorkflow(t.Context(), h.Partition(0, "each", from).ID, "", "by the test"); err != nil {
-			t.Fatal(err)
-		}
+	h, _ := submitWithChildren(c, in)
+	for _, child := range []*workertest.Handle{h.Partition(0, "each", 0), h.Partition(0, "each", 4), childRun(c, h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["child"])} {
+		terminate(child)
 	}
 	run := h.Wait()
-	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances"})
-	if got := run.GetTasks()["each"]; got.GetCounts()["lost"] != 8 || !strings.Contains(got.GetError(), "terminated") {
-		t.Errorf("each: %v, %s", got.GetCounts(), got.GetError())
+	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances", "child": "failed child_run"})
+	if each := run.GetTasks()["each"]; each.GetCounts()["lost"] != 8 || !strings.Contains(each.GetError(), "terminated") {
+		t.Errorf("each: %v, %s", each.GetCounts(), each.GetError())
 	}
 }
 
-// TestChildrenEndWithTerminatedRun checks that partitions and child runs end soon after their run is terminated or
-// deleted.
+// TestChildrenEndWithTerminatedRun checks that partitions and child runs end soon after their run is terminated or deleted.
 func TestChildrenEndWithTerminatedRun(t *testing.T) {
 	t.Parallel()
-	for how, end := range map[string]func(*workertest.Handle) error{
-		"terminated": func(h *workertest.Handle) error {
-			return h.Conn.TerminateWorkflow(h.T.Context(), h.ID, "", "by the test")
-		},
-		"deleted": func(h *workertest.Handle) error {
-			h.Delete()
-			return nil
-		},
-	} {
+	for how, end := range map[string]func(*workertest.Handle){"terminated": terminate, "deleted": (*workertest.Handle).Delete} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			checkChildrenEnd(t, end)
+			h, _ := submitWithChildren(blockingChildren(t))
+			end(h)
+			workertest.Eventually(t, "nothing is left", func() bool { return countOpen(h) == 0 })
 		})
 	}
-}
-
-func checkChildrenEnd(t *testing.T, end func(*workertest.Handle) error) {
-	y := workertest.SharedWithin(t, inPartitions)
-	c := y.Nodes(t, workertest.Script{"each": {{Block: true}}, "a": {{Block: true}}})
-	c.Start("n")
-	h := c.Submit(c.Input(fmt.Sprintf(`{name: gone, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
-		child: {type: run, spec: {definition: %s}}}}`, childDefinition(c, "inner", "a", ""))))
-	c.AwaitRunning("each")
-	c.AwaitRunning("a")
-	if err := end(h); err != nil {
-		t.Fatal(err)
-	}
-	workertest.Eventually(t, "nothing is left", func() bool { return countOpen(h) == 0 })
 }
 
 // mostBytesSent returns the most bytes that one workflow task of an execution has sent, according to its history.

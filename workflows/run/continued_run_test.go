@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/executor/fake"
-	"switchyard/dev/testneeds"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
@@ -53,15 +52,9 @@ func ladder(rungs int) (*v1.Definition, workertest.Script) {
 }
 
 // TestRunOfManyExecutionsEndsAsInOne checks that a long run goes through many executions and ends as it would in one.
-func TestRunOfManyExecutionsEndsAsInOne(t *testing.T) { continueAsNew(t, 3, 40) }
-
-func TestLongRunOfManyExecutionsEndsAsInOne(t *testing.T) {
-	testneeds.Long(t)
-	continueAsNew(t, 20, 300)
-}
-
-func continueAsNew(t *testing.T, rungs, events int) {
+func TestRunOfManyExecutionsEndsAsInOne(t *testing.T) {
 	t.Parallel()
+	const rungs = 3
 	def, s := ladder(rungs)
 	whole := func(y *workertest.Cluster) (*v1.Run, *workertest.Handle) {
 		c := y.Nodes(t, s)
@@ -74,7 +67,7 @@ func continueAsNew(t *testing.T, rungs, events int) {
 		return run, h
 	}
 	plain, one := whole(workertest.Shared(t))
-	split, h := whole(workertest.SharedWithin(t, shortHistory(events)))
+	split, h := whole(workertest.SharedWithin(t, shortHistory(40)))
 	if n := len(executionsOf(h)); n < 2 { // the number depends on how much happens at once
 		t.Errorf("the run took %d executions, want several", n)
 	}
@@ -103,15 +96,12 @@ func continueAsNew(t *testing.T, rungs, events int) {
 // execution.
 func TestLargeDefinitionContinuesByReference(t *testing.T) {
 	t.Parallel()
-	def := &v1.Definition{Name: "large", Tasks: map[string]*v1.TaskDefinition{"t0": workertest.ShellTask()}}
-	for i := range 30 {
-		def.Tasks[fmt.Sprintf("t%d", i+1)] = workertest.ShellTask(fmt.Sprintf("t%d", i))
-	}
-	def.Tasks["t0"].Env = map[string]string{"TEXT": strings.Repeat("x", 200<<10)}
-	c := workertest.SharedWithin(t, shortHistory(100)).Nodes(t, workertest.Script{})
+	def := chainBeside(31, map[string]*v1.TaskDefinition{})
+	def.Tasks["t00"].Env = map[string]string{"TEXT": strings.Repeat("x", 200<<10)}
+	c := workertest.SharedWithin(t, shortHistory(100)).Nodes(t, nil)
 	c.Start("n")
 	h := c.Submit(c.InputOf(def))
-	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"t0": "completed", "t30": "completed"})
+	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"t00": "completed", "t30": "completed"})
 	executions := executionsOf(h)
 	if len(executions) < 3 {
 		t.Fatalf("the run took %d executions, want several", len(executions))
@@ -150,81 +140,37 @@ func comparableRun(h *workertest.Handle, run *v1.Run) *v1.Run {
 	return run
 }
 
-// TestCancelDuringContinueAsNewIsKept checks that neither a cancel nor a node's result is lost while a run continues as
-// new.
+// TestCancelDuringContinueAsNewIsKept checks that no cancel is lost while a run continues as new.
 func TestCancelDuringContinueAsNewIsKept(t *testing.T) {
 	t.Parallel()
-	y := workertest.SharedWithin(t, shortHistory(100))
-	def := &v1.Definition{Name: "endless", Tasks: map[string]*v1.TaskDefinition{"t000": workertest.ShellTask()}}
-	for i := range 60 {
-		def.Tasks[fmt.Sprintf("t%03d", i+1)] = workertest.ShellTask(fmt.Sprintf("t%03d", i))
-	}
-	c := y.Nodes(t, workertest.Script{"t060": {{Block: true}}})
+	c := workertest.SharedWithin(t, shortHistory(100)).Nodes(t, workertest.Script{"t59": {{Block: true}}})
 	c.Start("n")
-	for range 2 {
-		h := c.Submit(c.InputOf(def))
-		workertest.Eventually(t, "the second execution", func() bool {
-			d, err := c.Conn.DescribeWorkflowExecution(t.Context(), h.ID, "")
-			return err == nil && d.GetWorkflowExecutionInfo().GetFirstRunId() != d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
-		})
-		// The query works in every execution.
-		if res := h.Status(&historyv1.StatusRequest{}); res.GetTaskCount() != 61 || len(res.GetRun().GetTasks()) != 61 {
-			t.Errorf("%d of %d tasks", len(res.GetRun().GetTasks()), res.GetTaskCount())
-		}
-		h.Cancel(nil)
-		workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"t000": "completed", "t060": "cancelled"})
+	h := c.Submit(c.InputOf(chainBeside(60, map[string]*v1.TaskDefinition{})))
+	workertest.Eventually(t, "the second execution", func() bool {
+		info := describeRun(h).GetWorkflowExecutionInfo()
+		return info.GetFirstRunId() != info.GetExecution().GetRunId()
+	})
+	// The query works in every execution.
+	if res := h.Status(&historyv1.StatusRequest{}); res.GetTaskCount() != 60 || len(res.GetRun().GetTasks()) != 60 {
+		t.Errorf("%d of %d tasks", len(res.GetRun().GetTasks()), res.GetTaskCount())
 	}
+	h.Cancel(nil)
+	workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"t00": "completed", "t59": "cancelled"})
 }
 
 // TestWaitingTasksKeepTheirPlaceAcrossContinueAsNew checks that tasks that wait for a node while their run continues as
 // new still get nodes, and that other tasks keep theirs.
 func TestWaitingTasksKeepTheirPlaceAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
-	y := workertest.SharedWithin(t, shortHistory(100))
+	c := workertest.SharedWithin(t, shortHistory(100)).Nodes(t, nil)
+	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 3 })
 	def := &v1.Definition{Name: "wide", Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range 80 {
 		def.Tasks[fmt.Sprintf("t%03d", i)] = workertest.ShellTask()
 	}
-	c := y.Nodes(t, nil)
-	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 3 })
 	h := c.Submit(c.InputOf(def))
 	workertest.CheckRun(t, h.Wait(), "completed", nil)
 	if len(executionsOf(h)) < 3 || len(c.Fake.Calls()) != 80 {
 		t.Errorf("%d executions of the run, %d of its tasks", len(executionsOf(h)), len(c.Fake.Calls()))
-	}
-}
-
-// TestNewNodeIsAnnouncedToNewestExecution checks that a new node is announced to the current execution of a run with a
-// waiting task, not to a closed execution.
-func TestNewNodeIsAnnouncedToNewestExecution(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, shortHistory(100))
-	def := &v1.Definition{Name: "news", Tasks: map[string]*v1.TaskDefinition{"gate": workertest.ShellTask("t18"), "late": workertest.ShellTask()}}
-	def.Tasks["late"].Constraints = &v1.Constraints{NodeLabels: []string{"later"}}
-	for i := range 19 {
-		def.Tasks[fmt.Sprintf("t%02d", i)] = workertest.ShellTask()
-		if i > 0 {
-			def.Tasks[fmt.Sprintf("t%02d", i)].DependsOn = []string{fmt.Sprintf("t%02d", i-1)}
-		}
-	}
-	c := y.Nodes(t, workertest.Script{"gate": {{Block: true}}})
-	c.Start("n")
-	runs := make([]*workertest.Handle, 2)
-	for i := range runs {
-		runs[i] = c.Submit(c.InputOf(def))
-	}
-	for _, h := range runs {
-		h.AwaitTask("gate", func(task *v1.Task) bool { return task.GetState() == "assigned" })
-		if n := len(executionsOf(h)); n < 2 {
-			t.Fatalf("%d executions", n)
-		}
-	}
-	c.Start("m", workertest.WithLabels("later"))
-	for _, h := range runs {
-		h.AwaitTask("late", func(task *v1.Task) bool { return task.GetState() == "completed" })
-	}
-	c.Fake.Release("gate")
-	for _, h := range runs {
-		workertest.CheckRun(t, h.Wait(), "completed", nil)
 	}
 }

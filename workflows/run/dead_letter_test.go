@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/executor/fake"
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -21,17 +20,11 @@ import (
 	"switchyard/workflows/names"
 )
 
-// rerunTasks starts the ended run as its next generation.
+// rerunTasks retries dead letters of the ended run in its next generation.
 func rerunTasks(h *workertest.Handle, in *historyv1.RunInput, generation int32, tasks ...string) *workertest.Handle {
-	h.T.Helper()
-	in = &historyv1.RunInput{Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Retry: tasks, Chain: h.Chain}
-	run, err := h.Conn.ExecuteWorkflow(h.T.Context(), client.StartWorkflowOptions{
-		ID: h.ID, TaskQueue: names.ControlQueue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-	}, names.RunWorkflow, in)
-	if err != nil {
-		h.T.Fatal(err)
-	}
-	return &workertest.Handle{Nodes: h.Nodes, ID: h.ID, Workflow: run, Chain: h.Chain}
+	in = proto.CloneOf(in)
+	in.Retry = tasks
+	return h.Rerun(in, generation, nil)
 }
 
 // awaitVisibleDeadLetters waits until visibility shows the given number of dead letters of the run.
@@ -161,54 +154,33 @@ func TestRetryOfDeadLetterContinuesClosedRunAsNextGeneration(t *testing.T) {
 	workertest.Replay(t, "generation", limits.Run{}, h.History(""))
 }
 
-// TestStateOfLargeRunPassesThroughStore checks that the state of a large run passes from generation to generation
-// through the store.
+// TestStateOfLargeRunPassesThroughStore checks that the state of a large run passes from generation to generation through the
+// store, and that a generation that cannot begin ends with the reason.
 func TestStateOfLargeRunPassesThroughStore(t *testing.T) {
 	t.Parallel()
-	s := workertest.Script{"dead": {fake.Exit(1), {}}}
-	def := &v1.Definition{Name: "large", Tasks: map[string]*v1.TaskDefinition{"dead": workertest.ShellTask(), "after": workertest.ShellTask("dead")}}
-	one := int32(1)
-	def.Tasks["dead"].Retry = &v1.RetryPolicy{MaxRetries: &one, BackoffMs: &one}
-	s["dead"] = []fake.Step{fake.Exit(1), fake.Exit(1), {}}
-	for i := range 30 {
-		name := fmt.Sprintf("t%02d", i)
-		def.Tasks[name] = workertest.ShellTask()
-		s[name] = []fake.Step{{Stdout: strings.Repeat("x", 20<<10)}}
-		def.Tasks["after"].DependsOn = append(def.Tasks["after"].DependsOn, name)
-	}
-	c := workertest.Shared(t).Nodes(t, s)
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"dead": {fake.Exit(1), {}}, "large": {{Stdout: strings.Repeat("x", 20<<10)}}})
 	c.Start("n")
-	in := c.InputOf(def)
+	in := c.Input(`{name: large, tasks: {
+		dead: {type: shell, spec: {command: x}, retry: {maxRetries: 0}},
+		large: {type: shell, spec: {command: x}, parallel: 30},
+		after: {type: shell, spec: {command: x}, dependsOn: [dead, large]}}}`)
 	h := c.Submit(in)
 	first := h.Wait()
 	workertest.CheckRun(t, first, "failed", map[string]string{"after": "skipped upstream"})
-	h = rerunTasks(h, in, 1, "dead")
+	h = h.Rerun(in, 1, &historyv1.Rerun{Failed: true})
 	second := h.Wait()
-	workertest.CheckRun(t, second, "completed", map[string]string{"dead": "completed", "after": "completed", "t00": "completed"})
-	if a, b := first.Tasks["t07"].GetResult(), second.Tasks["t07"].GetResult(); a.GetStdout() != b.GetStdout() || len(b.GetStdout()) < 1000 {
-		t.Errorf("the result of t07 had %d bytes, and has %d", len(a.GetStdout()), len(b.GetStdout()))
+	workertest.CheckRun(t, second, "completed", map[string]string{"dead": "completed", "after": "completed", "large": "completed"})
+	a, b := first.Tasks["large"].GetInstances()[7].GetResult(), second.Tasks["large"].GetInstances()[7].GetResult()
+	if a.GetStdout() != b.GetStdout() || len(b.GetStdout()) < 1000 {
+		t.Errorf("the result of an instance had %d bytes, and has %d", len(a.GetStdout()), len(b.GetStdout()))
 	}
-	if n := len(c.Fake.Calls()); n != 34 {
+	if n := len(c.Fake.Calls()); n != 33 {
 		t.Errorf("%d executions", n)
 	}
-}
-
-func TestGenerationThatCannotRetryEndsWithReason(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, nil)
-	c.Start("n")
-	in := c.Input(`{name: fine, tasks: {a: {type: shell, spec: {command: x}}}}`)
-	h := c.Submit(in)
-	workertest.CheckRun(t, h.Wait(), "completed", nil)
-	for _, task := range []string{"a", "nobody"} {
-		h := rerunTasks(h, in, 1, task)
-		err := h.Workflow.Get(t.Context(), nil)
-		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !strings.Contains(app.Message(), task) {
-			t.Errorf("task %s: %v", task, err)
+	for generation, text := range map[int32]string{2: "nobody", 7: "generation 6"} {
+		err := rerunTasks(h, in, generation, "nobody").Workflow.Get(t.Context(), nil)
+		if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !strings.Contains(app.Message(), text) {
+			t.Errorf("generation %d: %v", generation, err)
 		}
-	}
-	err := rerunTasks(h, in, 7, "a").Workflow.Get(t.Context(), nil)
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !strings.Contains(app.Message(), "generation 6") {
-		t.Errorf("a generation without the one before: %v", err)
 	}
 }

@@ -3,14 +3,9 @@ package run_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/structpb"
-
-	"switchyard/activities/executor/fake"
 	"switchyard/activities/logs"
 	"switchyard/dev/testneeds"
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -228,118 +223,5 @@ func TestRunningTaskDoesNotDelayContinueAsNew(t *testing.T) {
 	executions := executionsOf(h)
 	for name, i := range map[string]int{"first": 0, "second": 1, "last": len(executions) - 1} {
 		workertest.Replay(t, "continued-detached-"+name, detachLimits(), h.History(executions[i]))
-	}
-}
-
-// TestDetachedBatchIsReattached checks that a detached batch continues and that its instances are still reported
-// individually.
-func TestDetachedBatchIsReattached(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, detachLimits())
-	c := y.Nodes(t, workertest.Script{"each": {{}, {Block: true}, {}}})
-	c.Start("n")
-	each := workertest.ShellTask()
-	each.Parallel, each.Batch = structpb.NewNumberValue(3), structpb.NewNumberValue(3)
-	h := c.Submit(c.InputOf(chainBeside(25, map[string]*v1.TaskDefinition{"each": each})))
-	h.AwaitTask("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
-	workertest.Eventually(t, "the batch is reattached", h.HasSpawned)
-	c.Fake.Release("each")
-	run := h.Wait()
-	workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed"})
-	if n := len(executionsOf(h)); c.Calls()["each"] != 3 || n < 3 || run.GetTasks()["each"].GetCounts()["completed"] != 3 {
-		t.Errorf("%d executions of the run, %d of the task: %v", n, c.Calls()["each"], run.GetTasks()["each"])
-	}
-}
-
-// TestCancelStopsDetachedAttempts checks that cancelling a run stops its detached attempts whenever the cancel arrives.
-func TestCancelStopsDetachedAttempts(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, detachLimits())
-	c := y.Nodes(t, workertest.Script{"long": {{Block: true}}})
-	c.Start("n")
-	for round := range 2 {
-		h := c.Submit(c.InputOf(chainBeside(25, map[string]*v1.TaskDefinition{"long": workertest.ShellTask()})))
-		workertest.Eventually(t, "another execution", func() bool {
-			d, err := c.Conn.DescribeWorkflowExecution(t.Context(), h.ID, "")
-			return err == nil && d.GetWorkflowExecutionInfo().GetFirstRunId() != d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
-		})
-		if round%2 == 0 {
-			h.Cancel(nil)
-			workertest.CheckRun(t, h.Wait(), "cancelled", map[string]string{"long": "cancelled"})
-		} else {
-			if err := sendUpdate(h, names.CancelTaskUpdate, &historyv1.TaskCommand{Task: "long"}); err != nil {
-				t.Fatal(err)
-			}
-			workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"long": "cancelled", "t24": "completed"})
-		}
-		if err := c.Fake.Await(within(t), func(_ []fake.Call, running map[string]int) bool { return running["long"] == 0 }); err != nil {
-			t.Fatal(err)
-		}
-		if n := c.Calls()["long"]; n != round+1 {
-			t.Errorf("it ran %d times in %d runs", n, round+1)
-		}
-	}
-}
-
-// TestDetachedAttemptOfCutOffNodeEndsBeforeTaskStartsElsewhere checks that a detached attempt on a node that is then
-// cut off ends before the task starts elsewhere.
-func TestDetachedAttemptOfCutOffNodeEndsBeforeTaskStartsElsewhere(t *testing.T) {
-	t.Parallel()
-	limits := detachLimits()
-	limits.DetachedLease, limits.LastHistoryEvents = 12*time.Second, limits.HardHistoryEvents+8*30
-	y := workertest.SharedWithin(t, limits)
-	c := y.Nodes(t, workertest.Script{"long": {{Block: true, IgnoreTerm: true}}, "holds": {{Block: true}}, "t05": {{Block: true}}})
-	c.Start("n")
-	holds, distant := c.StartBehindLink("holds"), c.StartBehindLink("long")
-	def := chainBeside(25, map[string]*v1.TaskDefinition{"holds": workertest.ShellTask(), "long": workertest.ShellTask()})
-	zero := int32(0)
-	for name, task := range def.GetTasks() {
-		task.Constraints = &v1.Constraints{TargetNode: c.Name("n")}
-		task.Retry = &v1.RetryPolicy{BackoffMs: &zero}
-		if name == "holds" || name == "long" {
-			task.Constraints = &v1.Constraints{AllowedNodes: []string{c.Name(name), c.Name("m")}}
-		}
-	}
-	in := c.InputOf(def)
-	in.Options.HeartbeatTimeout = durationpb.New(workertest.ShortHeartbeat)
-	h := c.Submit(in)
-	for _, task := range []string{"long", "holds", "t05"} {
-		c.AwaitRunning(task)
-	}
-	workertest.Eventually(t, "the server knows that they run", h.HasSpawned)
-	c.Start("m")
-	holds.Cut()
-	c.Fake.Release("t05")
-	workertest.Eventually(t, "it is detached", func() bool {
-		for _, a := range describeRun(h).GetPendingActivities() {
-			if strings.HasPrefix(a.GetActivityId(), "long#") {
-				return false
-			}
-		}
-		return true
-	})
-	distant.Cut()
-	both := false
-	err := c.Fake.Await(within(t), func(calls []fake.Call, running map[string]int) bool {
-		n := 0
-		for _, call := range calls {
-			if call.Task == "long" {
-				n++
-			}
-		}
-		both = both || running["long"] > 1
-		return n > 1 && running["long"] == 1
-	})
-	if err != nil || both {
-		t.Fatalf("ran on two nodes: %v, %v", both, err)
-	}
-	distant.Mend()
-	holds.Mend()
-	c.Fake.Release("long")
-	c.Fake.Release("holds")
-	run := h.Wait()
-	workertest.CheckRun(t, run, "completed", map[string]string{"long": "completed", "holds": "completed"})
-	if n := c.Calls(); n["long"] != 2 || n["holds"] != 2 {
-		t.Errorf("they ran %d and %d times", n["long"], n["holds"])
 	}
 }

@@ -1,7 +1,6 @@
 package run_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -10,6 +9,8 @@ import (
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // TestEventsAreStoredInSlices checks that a run with many events stores them in slices while it continues, and that
@@ -20,16 +21,8 @@ func TestEventsAreStoredInSlices(t *testing.T) {
 	y := workertest.SharedWithin(t, limits)
 	c := y.Nodes(t, workertest.Script{"z": {{Block: true}}, "t03": {fake.Exit(1), {}}})
 	c.Start("n")
-	def := &v1.Definition{Name: "eventful", Tasks: map[string]*v1.TaskDefinition{"z": workertest.ShellTask()}}
-	one := int32(1)
-	for i := range 12 {
-		task := workertest.ShellTask()
-		if i > 0 {
-			task.DependsOn = []string{fmt.Sprintf("t%02d", i-1)}
-		}
-		task.Retry = &v1.RetryPolicy{BackoffMs: &one}
-		def.Tasks[fmt.Sprintf("t%02d", i)] = task
-	}
+	def := chainBeside(12, map[string]*v1.TaskDefinition{"z": workertest.ShellTask()})
+	def.Tasks["t03"].Retry = &v1.RetryPolicy{BackoffMs: proto.Int32(1)}
 	h := c.Submit(c.InputOf(def))
 	h.AwaitTask("t11", func(x *v1.Task) bool { return x.GetState() == "completed" })
 	unstored := eventsOf(h)

@@ -30,10 +30,17 @@ func executionsOf(h *workertest.Handle) []string {
 	}
 }
 
+// terminate closes a workflow from outside.
+func terminate(h *workertest.Handle) {
+	h.T.Helper()
+	if err := h.Conn.TerminateWorkflow(h.T.Context(), h.ID, "", "test"); err != nil {
+		h.T.Fatal(err)
+	}
+}
+
 func describeRun(h *workertest.Handle) *workflowservice.DescribeWorkflowExecutionResponse {
 	h.T.Helper()
-	d := workertest.Describe(h.T, h.Conn, h.ID, "")
-	return d
+	return workertest.Describe(h.T, h.Conn, h.ID, "")
 }
 
 // detachLimits returns limits that make a small run detach its attempts repeatedly. Each time, nodes have a sixth of the lease

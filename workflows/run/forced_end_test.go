@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/store/storekey"
@@ -22,9 +22,7 @@ func terminateRun(h *workertest.Handle) {
 	h.T.Helper()
 	status := h.Status(&historyv1.StatusRequest{})
 	status.Run.State, status.Run.Reason = v1.RunFailed, v1.ReasonTerminated
-	if err := h.Conn.TerminateWorkflow(h.T.Context(), h.ID, "", "ended by force"); err != nil {
-		h.T.Fatal(err)
-	}
+	terminate(h)
 	if err := h.Store.PutMessage(h.T.Context(), storekey.Status(h.Home(), status.GetRun().GetGeneration()), status); err != nil {
 		h.T.Fatal(err)
 	}
@@ -33,17 +31,9 @@ func terminateRun(h *workertest.Handle) {
 // generationAfterForce starts the next generation of a run that was closed from outside.
 func generationAfterForce(h *workertest.Handle, in *historyv1.RunInput, generation int32) *workertest.Handle {
 	h.T.Helper()
-	in = &historyv1.RunInput{
-		Definition: in.GetDefinition(), References: in.GetReferences(), Options: in.GetOptions(), Generation: generation, Rerun: &historyv1.Rerun{Failed: true}, Chain: h.Chain,
-		Terminated: workertest.Describe(h.T, h.Conn, h.ID, "").GetWorkflowExecutionInfo().GetExecution().GetRunId(),
-	}
-	run, err := h.Conn.ExecuteWorkflow(h.T.Context(), client.StartWorkflowOptions{
-		ID: h.ID, TaskQueue: names.ControlQueue, WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-	}, names.RunWorkflow, in)
-	if err != nil {
-		h.T.Fatal(err)
-	}
-	return &workertest.Handle{Nodes: h.Nodes, ID: h.ID, Workflow: run, Chain: h.Chain}
+	in = proto.CloneOf(in)
+	in.Terminated = describeRun(h).GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	return h.Rerun(in, generation, &historyv1.Rerun{Failed: true})
 }
 
 // TestRetryAfterForcedEndWaitsForOldAttempts checks that the generation after a forced end starts nothing, and reports

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"switchyard/activities/executor/fake"
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -16,70 +15,11 @@ import (
 	"switchyard/workflows/names"
 )
 
-// span is when an attempt ran, by the clock of its node.
-type span struct{ from, to time.Time }
-
-// spans returns when the tasks of a run, or the instances of a task, ran.
-func spans(t *testing.T, run *v1.Run) (all []span) {
-	t.Helper()
-	add := func(name string, from, to interface{ AsTime() time.Time }) {
-		s := span{from.AsTime(), to.AsTime()}
-		if !s.to.After(s.from) {
-			t.Errorf("%s ran from %v to %v", name, s.from, s.to)
-		}
-		all = append(all, s)
-	}
-	for name, task := range run.GetTasks() {
-		if task.Count == nil {
-			add(name, task.GetStartedAt(), task.GetCompletedAt())
-		}
-		for _, i := range task.GetInstances() {
-			add(names.InstanceName(name, int(i.GetIndex())), i.GetStartedAt(), i.GetCompletedAt())
-		}
-	}
-	return all
-}
-
 // uniqueLock returns the name of a lock that only the calling test uses.
 func uniqueLock() string { return strings.ToLower(names.NewRunID("l")) }
 
-// atOnce returns the largest number of overlapping spans.
-func atOnce(all []span) (most int) {
-	for _, s := range all {
-		n := 0
-		for _, o := range all {
-			if !o.from.After(s.from) && o.to.After(s.from) {
-				n++
-			}
-		}
-		most = max(most, n)
-	}
-	return most
-}
-
-// TestSemaphoreAdmitsAsManyHoldersAsItHasPlaces checks that a semaphore admits as many holders as it has places,
-// including instances of several runs, and that a lock name from expressions survives continue-as-new.
-func TestSemaphoreAdmitsAsManyHoldersAsItHasPlaces(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, shortHistory(100))
-	c := y.Nodes(t, workertest.Script{"each": {{Duration: 20 * time.Millisecond}}})
-	c.Start("n")
-	lock := uniqueLock()
-	document := fmt.Sprintf(`{name: semaphore, tasks: {each: {type: shell, spec: {command: x}, parallel: 20, semaphore: {name: "%s-${{ workflow.name }}", limit: 3}}}}`, lock)
-	a, b := c.Submit(c.Input(document)), c.Submit(c.Input(document))
-	all := spans(t, a.Wait())
-	all = append(all, spans(t, b.Wait())...)
-	if n := atOnce(all); n > 3 || len(all) != 40 {
-		t.Errorf("%d of %d ran at once", n, len(all))
-	}
-	if len(executionsOf(a)) < 2 {
-		t.Error("the run did not continue in a fresh history")
-	}
-	y.AwaitLockEnd(t, names.TaskLock(lock+"-semaphore"))
-}
-
 // TestTaskNamesTheHolderOfItsLock checks that a task names the holder of the lock that it waits for, and stops waiting
-// when it is cancelled or held, or when the holder has ended.
+// when it is held, or when the holder has ended.
 func TestTaskNamesTheHolderOfItsLock(t *testing.T) {
 	t.Parallel()
 	y := workertest.Shared(t)
@@ -88,29 +28,18 @@ func TestTaskNamesTheHolderOfItsLock(t *testing.T) {
 	lock := uniqueLock()
 	holder := c.Submit(c.Input(fmt.Sprintf(`{name: holder, tasks: {holds: {type: shell, spec: {command: x}, mutex: %s}}}`, lock)))
 	c.AwaitRunning("holds")
-	document := fmt.Sprintf(`{name: waiter, tasks: {wants: {type: shell, spec: {command: x}, mutex: %s}, other: {type: shell, spec: {command: x}}}}`, lock)
-	text := "waits for the lock " + lock + ", held by holds of " + holder.ID
-	waits := func(h *workertest.Handle) {
-		h.AwaitTask("wants", func(task *v1.Task) bool { return task.GetState() == "queued" && task.GetError() == text })
+	document := fmt.Sprintf(`{name: waiter, tasks: {wants: {type: shell, spec: {command: x}, mutex: %s}}}`, lock)
+	first, second := c.Submit(c.Input(document)), c.Submit(c.Input(document))
+	for _, h := range []*workertest.Handle{first, second} {
+		h.AwaitTask("wants", func(task *v1.Task) bool {
+			return task.GetState() == "queued" && task.GetError() == "waits for the lock "+lock+", held by holds of "+holder.ID
+		})
 	}
-	first, second, third := c.Submit(c.Input(document)), c.Submit(c.Input(document)), c.Submit(c.Input(document))
-	waits(first)
-	waits(second)
-	waits(third)
-	first.AwaitTask("other", func(task *v1.Task) bool { return task.GetState() == "completed" })
-	if err := sendUpdate(second, names.HoldUpdate, &historyv1.TaskCommand{Task: "wants"}); err != nil {
-		t.Fatal(err)
-	}
-	third.Cancel(nil)
-	workertest.CheckRun(t, third.Wait(), "cancelled", map[string]string{"wants": "cancelled"})
-	if err := y.Conn.TerminateWorkflow(t.Context(), holder.ID, "", "test"); err != nil {
-		t.Fatal(err)
-	}
-	workertest.CheckRun(t, first.Wait(), "completed", nil)
-	if err := sendUpdate(second, names.ReleaseUpdate, &historyv1.TaskCommand{Task: "wants"}); err != nil {
-		t.Fatal(err)
-	}
+	mustUpdate(first, names.HoldUpdate, "wants")
+	terminate(holder)
 	workertest.CheckRun(t, second.Wait(), "completed", nil)
+	mustUpdate(first, names.ReleaseUpdate, "wants")
+	workertest.CheckRun(t, first.Wait(), "completed", nil)
 	y.AwaitLockEnd(t, names.TaskLock(lock))
 }
 
@@ -147,85 +76,49 @@ func TestLockNamesAreMadeFromExpressions(t *testing.T) {
 	workertest.Replay(t, "lock-name", limits.Run{}, second.History(""))
 }
 
-// turns submits runs of a workflow with one task that runs until it is released. At most one of the runs may be open.
-type turns struct {
-	*workertest.Nodes
-	strategy string
-}
-
-func newTurns(t *testing.T, y *workertest.Cluster, strategy string) *turns {
-	c := y.Nodes(t, workertest.Script{"a": {{Block: true}}})
-	c.Start("n")
-	return &turns{c, strategy}
-}
-
-func (c *turns) submit() *workertest.Handle {
-	return c.Nodes.Submit(c.Input(fmt.Sprintf(
-		`{name: %[1]s, concurrency: {maxRuns: 1, strategy: %[1]s}, tasks: {a: {type: shell, spec: {command: x}}}}`, c.strategy)))
-}
-
 func awaitStart(h *workertest.Handle) {
 	h.T.Helper()
 	h.AwaitTask("a", func(task *v1.Task) bool { return task.GetState() == "assigned" })
 }
 
-// awaitWaitFor waits until the run waits for another one without having started a task.
-func awaitWaitFor(h *workertest.Handle, other *workertest.Handle) {
-	h.T.Helper()
-	workertest.Eventually(h.T, h.ID+" waits for "+other.ID, func() bool {
-		return slices.ContainsFunc(eventsOf(h).GetEvents(), func(e *v1.Event) bool {
-			return e.GetEvent() == "queued" && e.GetTask() == "" && e.GetDetail() == "waits for "+other.ID &&
-				e.GetData().GetFields()["waitsFor"].GetListValue().GetValues()[0].GetStringValue() == other.ID
-		})
-	})
-	if s := h.Status(&historyv1.StatusRequest{}).GetRun(); s.GetState() != "pending" || s.GetTasks()["a"].GetState() != "pending" {
-		h.T.Errorf("%s", workertest.Summary(s))
-	}
-}
-
 // TestRunsFollowTheirConcurrencyStrategy checks that a run waits for its place, or replaces the run that has it.
 func TestRunsFollowTheirConcurrencyStrategy(t *testing.T) {
 	t.Parallel()
-	y := workertest.Shared(t)
-	t.Run("queue", func(t *testing.T) {
-		c := newTurns(t, y, "queue")
-		first := c.submit()
-		awaitStart(first)
-		cancelled := c.submit()
-		awaitWaitFor(cancelled, first)
-		last := c.submit()
-		awaitWaitFor(last, first)
-		early := c.submit()
-		awaitWaitFor(early, first)
-		mustUpdate(early, names.CancelTaskUpdate, "a") // before the run may start
-		for _, c := range []struct{ update, state, text string }{{names.PauseUpdate, "paused", ""}, {names.ResumeUpdate, "pending", "the run waits for its place"}} {
-			if err := sendUpdate(last, c.update, &historyv1.RunCommand{}); err != nil {
-				t.Fatal(err)
-			}
-			run := last.Status(&historyv1.StatusRequest{}).GetRun()
-			if run.GetState() != c.state || !strings.HasPrefix(run.GetError(), c.text) {
-				t.Errorf("after %s the waiting run is %s: %s", c.update, run.GetState(), run.GetError())
-			}
-		}
-		cancelled.Cancel(nil)
-		workertest.CheckRun(t, cancelled.Wait(), "cancelled", map[string]string{"a": "cancelled"})
-		c.Fake.Release("a")
-		workertest.CheckRun(t, first.Wait(), "completed", nil)
-		workertest.CheckRun(t, last.Wait(), "completed", nil)
-		workertest.CheckRun(t, early.Wait(), "cancelled", map[string]string{"a": "cancelled"})
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
+	c.Start("n")
+	submit := func(strategy string) *workertest.Handle {
+		return c.Submit(c.Input(fmt.Sprintf(
+			`{name: %[1]s, concurrency: {maxRuns: 1, strategy: %[1]s}, tasks: {a: {type: shell, spec: {command: x}}}}`, strategy)))
+	}
+	first := submit("replace")
+	awaitStart(first)
+	second := submit("replace")
+	run := first.Wait()
+	workertest.CheckRun(t, run, "cancelled", map[string]string{"a": "cancelled"})
+	if run.GetReason() != "concurrency" || run.GetError() != "replaced by "+second.ID {
+		t.Errorf("%s", workertest.Summary(run))
+	}
+	awaitStart(second)
+
+	first = submit("queue")
+	awaitStart(first)
+	second = submit("queue")
+	workertest.Eventually(t, "the second run waits for the first", func() bool {
+		return slices.ContainsFunc(eventsOf(second).GetEvents(), func(e *v1.Event) bool {
+			return e.GetEvent() == "queued" && e.GetTask() == "" && e.GetDetail() == "waits for "+first.ID
+		})
 	})
-	t.Run("replace", func(t *testing.T) {
-		c := newTurns(t, y, "replace")
-		first := c.submit()
-		awaitStart(first)
-		second := c.submit()
-		run := first.Wait()
-		workertest.CheckRun(t, run, "cancelled", map[string]string{"a": "cancelled"})
-		if run.GetReason() != "concurrency" || run.GetError() != "replaced by "+second.ID {
-			t.Errorf("%s", workertest.Summary(run))
+	for _, test := range []struct{ update, state, text string }{{names.PauseUpdate, "paused", ""}, {names.ResumeUpdate, "pending", "the run waits for its place"}} {
+		mustSteerRun(second, test.update)
+		run := second.Status(&historyv1.StatusRequest{}).GetRun()
+		if run.GetState() != test.state || !strings.HasPrefix(run.GetError(), test.text) || run.GetTasks()["a"].GetState() != "pending" {
+			t.Errorf("after %s: %s", test.update, workertest.Summary(run))
 		}
-		awaitStart(second)
-	})
+	}
+	mustUpdate(second, names.CancelTaskUpdate, "a") // before the run may start
+	c.Fake.Release("a")
+	workertest.CheckRun(t, first.Wait(), "completed", nil)
+	workertest.CheckRun(t, second.Wait(), "cancelled", map[string]string{"a": "cancelled"})
 }
 
 // TestRunFailsAtOnceForWhatIsHeldAboveIt checks that a run does not wait for a lock, or for a run slot, that is held until the run

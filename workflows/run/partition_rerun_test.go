@@ -6,11 +6,9 @@ import (
 	"testing"
 
 	"switchyard/activities/executor/fake"
-	"switchyard/activities/store/storekey"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
-	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -57,19 +55,7 @@ func TestRetryOfInstanceInPartitionLiftsTheHalt(t *testing.T) {
 		t.Errorf("instance 1: %v", one)
 	}
 	// The events of the partition are complete from its first opening on.
-	var told []string
-	for part := range int32(2) {
-		var stored historyv1.EventSlice
-		if err := h.Store.GetMessage(t.Context(), storekey.Events(child.Home(), 0, part), &stored); err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range stored.GetEvents() {
-			if e.GetTask() == "each[1]" {
-				told = append(told, e.GetEvent())
-			}
-		}
-	}
-	if got := strings.Join(told, " "); !strings.Contains(got, "dead_lettered retried") || !strings.HasSuffix(got, "completed") {
+	if got := lifecycleOf(child, "each[1]", 1); !strings.Contains(got, "dead_lettered retried") || !strings.HasSuffix(got, "completed") {
 		t.Errorf("events of instance 1: %s", got)
 	}
 	workertest.Replay(t, "letters-large", inPartitions, h.History(""))
@@ -126,33 +112,4 @@ func TestRerunOfOneInstanceLeavesOtherFailures(t *testing.T) {
 		t.Errorf("each: %v", run.Tasks["each"])
 	}
 	workertest.Replay(t, "letters-large-again", inPartitions, h.History(""))
-}
-
-// TestRerunOfInstancesOfManyPartitionsLeavesTheOthers checks that retrying instances of more partitions than may be
-// open at once leaves the other ended instances unchanged, even when the run continues as new in between.
-func TestRerunOfInstancesOfManyPartitionsLeavesTheOthers(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, limits.Run{Instances: 2, PartitionInstances: 2, HistoryEvents: 20})
-	var steps []fake.Step
-	for range 36 {
-		steps = append(steps, fake.Exit(1))
-	}
-	c := y.Nodes(t, workertest.Script{"each": append(steps, fake.Step{Block: true})})
-	c.Start("n")
-	in := c.Input(`{name: letters, tasks: {each: {type: shell, spec: {command: x}, parallel: 18, maxFailures: 17, retry: {maxRetries: 1, backoffMs: 1}}}}`)
-	h := c.Submit(in)
-	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"each": "failed instances"})
-	before := len(executionsOf(h))
-	var back []string
-	for from := range 9 {
-		back = append(back, names.InstanceName("each", from*2))
-	}
-	h = rerunTasks(h, in, 1, back...)
-	workertest.Eventually(t, "as many parts as may be are open", func() bool { return c.Calls()["each"] == 36+8 })
-	workertest.Eventually(t, "the run has continued as new", func() bool { return len(executionsOf(h)) > before+1 })
-	c.Fake.Release("each")
-	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"each": "completed"})
-	if n := c.Calls()["each"]; n != 36+9 {
-		t.Errorf("%d executions", n)
-	}
 }

@@ -1,10 +1,7 @@
 package run_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -57,52 +54,6 @@ func TestLargeFanOutLooksLikeAnyOther(t *testing.T) {
 	workertest.Replay(t, "part", inPartitions, (&workertest.Handle{Nodes: c, ID: child}).History(""))
 }
 
-// TestEndsOfLargeFanOutReachTask checks that downstream tasks get the end states of the instances of a large fan-out,
-// and that its instances get those of upstream tasks.
-func TestEndsOfLargeFanOutReachTask(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, inPartitions)
-	c := y.Nodes(t, nil)
-	c.Start("n", withShell(t))
-	result := filepath.Join(t.TempDir(), "input")
-	run := c.Do(`
-name: large
-defaults: { type: shell, retry: { maxRetries: 0 } }
-tasks:
-  broken: { spec: { command: exit 4 } }
-  each:
-    dependsOn: [broken]
-    when: always
-    foreach: [a, b, c, d, e, f, g, h, i, j]
-    maxFailures: 2
-    spec: { command: 'grep -q "\"broken\":{.*\"state\":\"failed\"}" "$SWITCHYARD_INPUT" && case $SWITCHYARD_ITEM in [bcj]) exit 3;; esac' }
-  tell: { dependsOn: [each], when: always, spec: { command: 'cat "$SWITCHYARD_INPUT" >"$RESULT"' }, env: { RESULT: "` + result + `" } }
-`)
-	workertest.CheckRun(t, run, "failed", map[string]string{"each": "failed instances", "tell": "completed"})
-	data, err := os.ReadFile(result)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got struct {
-		Each      []any
-		Ancestors map[string]struct {
-			Failed    int
-			Instances []struct{ State, Item string }
-		}
-	}
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
-	each := got.Ancestors["each"]
-	shown := fmt.Sprint(each.Instances)
-	if want := "[{completed a} {failed b} {failed c} {completed d} {completed e} {completed f} {completed g} {completed h} {completed i} {failed j}]"; shown != want || each.Failed != 3 {
-		t.Errorf("%d failed: %s, want %s", each.Failed, shown, want)
-	}
-	if fmt.Sprint(got.Each) != "[map[] <nil> <nil> map[] map[] map[] map[] map[] map[] <nil>]" {
-		t.Errorf("outputs %v", got.Each)
-	}
-}
-
 // TestPartitionsOutliveExecutionsOfTheirRun checks that run and partitions continue as new, and that partitions outlive
 // executions of the run.
 func TestPartitionsOutliveExecutionsOfTheirRun(t *testing.T) {
@@ -116,15 +67,10 @@ func TestPartitionsOutliveExecutionsOfTheirRun(t *testing.T) {
 	}
 	c := y.Nodes(t, workertest.Script{"each": each})
 	c.Start("n")
-	document := "{name: large, tasks: {each: {type: shell, spec: {command: x}, parallel: 40, concurrency: 4}"
-	for i := range 12 {
-		document += fmt.Sprintf(", c%02d: {type: shell, spec: {command: x}", i)
-		if i > 0 {
-			document += fmt.Sprintf(", dependsOn: [c%02d]", i-1)
-		}
-		document += "}"
-	}
-	h := c.Submit(c.Input(document + `, after: {type: shell, spec: {command: x}, dependsOn: [each], condition: "size(parent.each.outputs) == 40 && parent.each.outputs.all(o, o.n == '1')"}}}`))
+	def := chainBeside(12, map[string]*v1.TaskDefinition{"each": workertest.ShellTask(), "after": workertest.ShellTask("each")})
+	def.Tasks["each"].Parallel, def.Tasks["each"].Concurrency = structpb.NewNumberValue(40), 4
+	def.Tasks["after"].Condition = "size(parent.each.outputs) == 40 && parent.each.outputs.all(o, o.n == '1')"
+	h := c.Submit(c.InputOf(def))
 	run := h.Wait()
 	workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed", "after": "completed"})
 	child := h.Partition(0, "each", 0)
@@ -133,32 +79,5 @@ func TestPartitionsOutliveExecutionsOfTheirRun(t *testing.T) {
 	}
 	if n := c.Calls()["each"]; n != 40 || len(executionsOf(h)) < 2 || len(executionsOf(child)) < 2 {
 		t.Errorf("%d calls, %d executions of the run and %d of a part", n, len(executionsOf(h)), len(executionsOf(child)))
-	}
-}
-
-// TestHaltedLargeFanOutStartsNothingAcrossContinueAsNew checks that no instance of a large fan-out starts after its run
-// has halted, even when the run continues as new.
-func TestHaltedLargeFanOutStartsNothingAcrossContinueAsNew(t *testing.T) {
-	t.Parallel()
-	limits := inPartitions
-	limits.HistoryEvents = 30
-	y := workertest.SharedWithin(t, limits)
-	c := y.Nodes(t, workertest.Script{"each": {{Block: true}}, "bad": {{Block: true, Result: fake.Exit(1).Result}}})
-	c.Start("n")
-	def := chainBeside(8, map[string]*v1.TaskDefinition{"each": workertest.ShellTask(), "bad": workertest.ShellTask("t07")})
-	def.FailurePolicy = "halt"
-	def.Tasks["bad"].Retry = &v1.RetryPolicy{MaxRetries: new(int32)}
-	def.Tasks["each"].Parallel, def.Tasks["each"].Concurrency = structpb.NewNumberValue(12), 2
-	h := c.Submit(c.InputOf(def))
-	c.AwaitRunning("bad")
-	workertest.Eventually(t, "both parts have begun", func() bool { return c.Calls()["each"] == 2 })
-	c.Fake.Release("bad")
-	h.AwaitTask("bad", func(x *v1.Task) bool { return x.GetState() == "failed" })
-	workertest.Eventually(t, "the run has continued as new", func() bool { return len(executionsOf(h)) > 1 })
-	h.AwaitTask("each", func(x *v1.Task) bool { return x.GetCounts()["skipped"] == 6 }) // of the two open partitions
-	c.Fake.Release("each")
-	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"bad": "failed", "each": "skipped halt"})
-	if n := c.Calls()["each"]; n != 2 {
-		t.Errorf("%d instances have started", n)
 	}
 }

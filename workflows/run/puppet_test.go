@@ -19,16 +19,6 @@ import (
 	"switchyard/workflows/names"
 )
 
-// leaveCheckpoint returns a move that fails the dispatch and leaves a checkpoint.
-func leaveCheckpoint(text string) move {
-	return func(context.Context, *puppet) (*historyv1.ExecuteResponse, error) {
-		return &historyv1.ExecuteResponse{
-			State: "failed", Reason: "exit_code", Error: "exit code 1", Result: &v1.TaskResult{ExitCode: 1},
-			AssignedAt: at(1), StartedAt: at(2), CompletedAt: at(3), Checkpoint: &historyv1.Checkpoint{Data: []byte(text)},
-		}, nil
-	}
-}
-
 // checkpoints returns the checkpoints in the requests as a text.
 func (p *puppet) checkpoints() string {
 	p.mu.Lock()

@@ -9,6 +9,8 @@ import (
 	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // recordedLimits holds the limits for the recorded histories whose names begin with "continued".
@@ -66,15 +68,9 @@ func TestHistoriesOfManyExecutionsReplay(t *testing.T) {
 	y := workertest.SharedWithin(t, recordedLimits)
 	c := y.Nodes(t, workertest.Script{"t03": {fake.Exit(1), {}}, "t05": {{ContextUpdate: "n=5", Output: "big=1"}}})
 	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 1 })
-	def := &v1.Definition{Name: "continued", Tasks: map[string]*v1.TaskDefinition{}}
-	one := int32(1)
-	for i := range 16 {
-		task := workertest.ShellTask()
-		if i > 0 {
-			task = workertest.ShellTask(fmt.Sprintf("t%02d", i-1))
-		}
-		task.Retry = &v1.RetryPolicy{BackoffMs: &one}
-		def.Tasks[fmt.Sprintf("t%02d", i)] = task
+	def := chainBeside(16, map[string]*v1.TaskDefinition{})
+	for _, task := range def.GetTasks() {
+		task.Retry = &v1.RetryPolicy{BackoffMs: proto.Int32(1)}
 	}
 	h := c.Submit(c.InputOf(def))
 	workertest.CheckRun(t, h.Wait(), "completed", nil)

@@ -60,49 +60,6 @@ func TestRerunRepeatsOnlyWhatFailed(t *testing.T) {
 	workertest.Replay(t, "again-from", limits.Run{}, h.History(""))
 }
 
-// TestRerunStartsInstancesThatNeverStarted checks that a retry runs each instance once that never started because
-// others had failed or the run was cancelled, and leaves completed ones alone.
-func TestRerunStartsInstancesThatNeverStarted(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, inPartitions)
-	const instances = 12 // in three partitions
-	for how, second := range map[string]fake.Step{"failed": fake.Exit(1), "cancelled": {Block: true}} {
-		t.Run(how, func(t *testing.T) {
-			c := y.Nodes(t, workertest.Script{"each": {{}, second, {}}})
-			c.Start("n")
-			in := c.Input(fmt.Sprintf(`{name: halfway, tasks: {
-				each: {type: shell, spec: {command: x}, parallel: %d, concurrency: 1, retry: {maxRetries: 0}},
-				last: {type: shell, spec: {command: x}, dependsOn: [each]}}}`, instances))
-			h := c.Submit(in)
-			if how == "cancelled" {
-				workertest.Eventually(t, "the second instance runs", func() bool { return c.Calls()["each"] == 2 })
-				h.Cancel(nil)
-			}
-			if run := h.Wait(); run.GetState() != how || run.GetTasks()["each"].GetCounts()["completed"] != 1 {
-				t.Fatalf("%s, %v", run.GetState(), run.GetTasks()["each"].GetCounts())
-			}
-			run := h.Rerun(in, 1, &historyv1.Rerun{Failed: true}).Wait()
-			workertest.CheckRun(t, run, "completed", map[string]string{"each": "completed", "last": "completed"})
-			if got := fmt.Sprint(run.GetTasks()["each"].GetCounts()); got != fmt.Sprintf("map[completed:%d]", instances) {
-				t.Errorf("each: %s", got)
-			}
-			times := map[string]int{}
-			for _, index := range valuesSeen(c, "each", "SWITCHYARD_INDEX") {
-				times[index]++
-			}
-			for i := range instances {
-				wanted := 1
-				if i == 1 {
-					wanted = 2
-				}
-				if n := times[fmt.Sprint(i)]; n != wanted {
-					t.Errorf("instance %d ran %d times, want %d", i, n, wanted)
-				}
-			}
-		})
-	}
-}
-
 // TestRerunOfLargeFanOutKeepsCompletedInstances checks that a large fan-out keeps its completed instances, including
 // those of partitions in which others failed. They are found where they were, and no claim is reused.
 func TestRerunOfLargeFanOutKeepsCompletedInstances(t *testing.T) {

@@ -2,6 +2,7 @@ package run_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -77,23 +78,19 @@ func childExecutions(h *workertest.Handle) (all []*commonpb.WorkflowExecution) {
 	return all
 }
 
-// resetWorkers returns nodes, and the input of a run with two partitions and a child run, which block on their first
+// blockingChildren returns nodes, and the input of a run with two partitions and a child run, which block on their first
 // execution.
-func resetWorkers(t *testing.T, limits limits.Run) (*workertest.Nodes, *historyv1.RunInput) {
+func blockingChildren(t *testing.T) (*workertest.Nodes, *historyv1.RunInput) {
 	t.Helper()
-	limits.Instances, limits.PartitionInstances = 5, 4
 	old := []fake.Step{{Block: true, Output: "n=old"}, {Output: "n=new"}}
-	each := []fake.Step{}
-	for range 8 {
-		each = append(each, old[0])
-	}
-	c := workertest.SharedWithin(t, limits).Nodes(t, workertest.Script{"a": old, "each": append(each, old[1])})
+	each := append(slices.Repeat(old[:1], 8), old[1])
+	c := workertest.SharedWithin(t, inPartitions).Nodes(t, workertest.Script{"a": old, "each": each})
 	c.Start("n")
 	return c, c.Input(fmt.Sprintf(`{name: twice, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
 		child: {type: run, spec: {definition: %s}}}}`, childDefinition(c, "inner", "a", "")))
 }
 
-// submitWithChildren submits the input of resetWorkers, and returns the run and its children when all of them run.
+// submitWithChildren submits the input of blockingChildren, and returns the run and its children when all of them run.
 func submitWithChildren(c *workertest.Nodes, in *historyv1.RunInput) (*workertest.Handle, []*commonpb.WorkflowExecution) {
 	c.T.Helper()
 	h := c.Submit(in)
@@ -107,7 +104,7 @@ func submitWithChildren(c *workertest.Nodes, in *historyv1.RunInput) (*workertes
 // the run starts new ones.
 func TestResetToBeforeChildrenEndsThem(t *testing.T) {
 	t.Parallel()
-	c, in := resetWorkers(t, limits.Run{})
+	c, in := blockingChildren(t)
 	h, before := submitWithChildren(c, in)
 	reset := resetRun(h, firstWorkflowTask(h))
 	run := reset.Wait() // the old children block
@@ -132,7 +129,7 @@ func TestResetToBeforeChildrenEndsThem(t *testing.T) {
 // the run continues as new before another reset.
 func TestResetToAfterChildrenKeepsThem(t *testing.T) {
 	t.Parallel()
-	c, in := resetWorkers(t, limits.Run{})
+	c, in := blockingChildren(t)
 	h, before := submitWithChildren(c, in)
 	last := lastWorkflowTask(h)
 	reset := resetRun(h, last)
@@ -237,7 +234,7 @@ func TestResetMutexHolderWaitsForItsOldAttempt(t *testing.T) {
 // its run takes their results.
 func TestResetPartitionRunsItsInstancesAnew(t *testing.T) {
 	t.Parallel()
-	c, in := resetWorkers(t, limits.Run{})
+	c, in := blockingChildren(t)
 	h, before := submitWithChildren(c, in)
 	part := h.Partition(0, "each", 4)
 	resetRun(part, firstWorkflowTask(part))

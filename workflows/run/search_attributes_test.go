@@ -7,14 +7,12 @@ import (
 	"testing"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/library"
-	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/definition"
@@ -62,13 +60,9 @@ func TestRunShowsSearchAttributes(t *testing.T) {
 		got.Owner != "ann" || got.Batch != "night-7" || !strings.Contains(got.Text, "reads meters a b") {
 		t.Errorf("while it runs: %+v", got)
 	}
-	if err := sendUpdate(h, names.PauseUpdate, &historyv1.RunCommand{}); err != nil {
-		t.Fatal(err)
-	}
+	mustSteerRun(h, names.PauseUpdate)
 	workertest.Eventually(t, "visibility knows that the run is paused", func() bool { return searchAttributes(h).State == "paused" })
-	if err := sendUpdate(h, names.ResumeUpdate, &historyv1.RunCommand{}); err != nil {
-		t.Fatal(err)
-	}
+	mustSteerRun(h, names.ResumeUpdate)
 	workertest.Eventually(t, "visibility knows that the run continues", func() bool { return searchAttributes(h).State == "running" })
 	c.Fake.Release("a")
 	run := h.Wait()
@@ -82,22 +76,6 @@ func TestRunShowsSearchAttributes(t *testing.T) {
 	// The upserts are: the first node with all that was known at the start, the pause, its end, and the end of the run.
 	if n := countUpserts(h, ""); n > 5 {
 		t.Errorf("%d commands for search attributes", n)
-	}
-}
-
-// TestSearchAttributesOfChainTakeFewCommands checks that a chain of tasks on one node needs at most three upserts,
-// however long it is: its start, its node if that is placed after the start was reported, and its end.
-func TestSearchAttributesOfChainTakeFewCommands(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, nil)
-	c.Start("n")
-	h := c.Submit(c.InputOf(chainBeside(12, map[string]*v1.TaskDefinition{})))
-	workertest.CheckRun(t, h.Wait(), "completed", nil)
-	if n := countUpserts(h, ""); n < 2 || n > 3 {
-		t.Errorf("%d commands for search attributes, want 2 or 3", n)
-	}
-	if got := searchAttributes(h); got.State != "completed" {
-		t.Errorf("after its end: %+v", got)
 	}
 }
 
@@ -124,41 +102,6 @@ func TestSearchAttributesAcrossExecutions(t *testing.T) {
 	workertest.CheckRun(t, only.Wait(), "completed", nil)
 	if got := searchAttributes(only); !slices.Equal(got.Nodes, []string{c.Name("n")}) {
 		t.Errorf("nodes of a run whose instances ran in partitions: %v", got.Nodes)
-	}
-}
-
-// TestChildRunInheritsOwnerAndBatch checks that child runs have the owner and the batch of their run, including those
-// that instances and later executions start.
-func TestChildRunInheritsOwnerAndBatch(t *testing.T) {
-	t.Parallel()
-	y := workertest.SharedWithin(t, limits.Run{HistoryEvents: 60})
-	c := y.Nodes(t, nil)
-	c.Start("n")
-	stored := storeChildWorkflow(c, "only", "")
-	def := chainBeside(15, map[string]*v1.TaskDefinition{})
-	spec, err := structpb.NewStruct(map[string]any{"workflow": stored})
-	if err != nil {
-		t.Fatal(err)
-	}
-	def.Tasks["wide"] = &v1.TaskDefinition{Type: "run", Spec: spec, Parallel: structpb.NewNumberValue(6)}
-	def.Tasks["late"] = &v1.TaskDefinition{Type: "run", Spec: spec, DependsOn: []string{"t14"}}
-	in := c.InputOf(def)
-	in.By, in.Batch = "ann", "night-7"
-	h := c.Submit(in)
-	run := h.Wait()
-	workertest.CheckRun(t, run, "completed", map[string]string{"wide": "completed", "late": "completed"})
-	if n := len(executionsOf(h)); n < 2 {
-		t.Fatalf("the run took %d executions, want several", n)
-	}
-	workertest.Eventually(t, "visibility has the runs of the instances", func() bool {
-		found, err := c.Conn.ListWorkflow(t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf(
-			"%s = '%s' AND %s = 'ann' AND %s = 'night-7'", names.ParentAttribute, h.ID, names.OwnerAttribute, names.BatchAttribute)})
-		return err == nil && len(found.GetExecutions()) == 7
-	})
-	id := run.GetTasks()["late"].GetChildRun()
-	child := &workertest.Handle{Nodes: c, ID: id, Workflow: c.Conn.GetWorkflow(t.Context(), id, "")}
-	if inner := child.Wait(); inner.GetSubmittedBy() != "ann" || inner.GetBatch() != "night-7" {
-		t.Errorf("the child is by %q, of the batch %q", inner.GetSubmittedBy(), inner.GetBatch())
 	}
 }
 

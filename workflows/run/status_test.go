@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
@@ -11,11 +12,11 @@ import (
 )
 
 // TestHistoryNamesTasksAndNodes checks that the history names tasks and nodes and shows failed attempts, for people who
-// read it in the Web UI.
+// read it in the Web UI, and that a task has its own heartbeat time-out.
 func TestHistoryNamesTasksAndNodes(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, workertest.Script{"build": {fake.Exit(3), {}}})
-	h := c.Submit(c.Input(`{name: readable, tasks: {build: {type: shell, priority: 9, spec: {command: x}, retry: {backoffMs: 1}}}}`))
+	h := c.Submit(c.Input(`{name: readable, tasks: {build: {type: shell, priority: 9, heartbeatTimeout: 2m, spec: {command: x}, retry: {backoffMs: 1}}}}`))
 	h.AwaitTask("build", func(task *v1.Task) bool { return task.GetError() != "" })
 	c.Start("a")
 	run := h.Wait()
@@ -34,8 +35,9 @@ func TestHistoryNamesTasksAndNodes(t *testing.T) {
 		}
 		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() == "Execute" {
 			attempts[e.GetEventId()] = a.GetActivityId()
-			if !strings.HasPrefix(a.GetActivityId(), "build#") || a.GetTaskQueue().GetName() != "node:"+c.Name("a")+":cpu" || a.GetPriority().GetPriorityKey() != 2 {
-				t.Errorf("attempt %s on %s with priority %v", a.GetActivityId(), a.GetTaskQueue().GetName(), a.GetPriority())
+			if !strings.HasPrefix(a.GetActivityId(), "build#") || a.GetTaskQueue().GetName() != "node:"+c.Name("a")+":cpu" || a.GetPriority().GetPriorityKey() != 2 ||
+				a.GetHeartbeatTimeout().AsDuration() != 2*time.Minute {
+				t.Errorf("an attempt is %v", a)
 			}
 		}
 	}

@@ -3,17 +3,14 @@ package run_test
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
 	"switchyard/activities/executor/fake"
-	"switchyard/dev/testneeds"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
@@ -31,39 +28,30 @@ func TestPausedRunAndHeldTaskStartNothing(t *testing.T) {
 		doomed: {type: shell, spec: {command: x}}}}`))
 	// There is no node yet, and a task that waits for one can be held.
 	h.AwaitTask("a", func(x *v1.Task) bool { return x.GetError() != "" })
-	command := func(task string) *historyv1.TaskCommand {
-		return &historyv1.TaskCommand{Task: task, Reason: "for a test", By: "me"}
-	}
-	do := func(update string, arg any) {
-		t.Helper()
-		if err := sendUpdate(h, update, arg); err != nil {
-			t.Fatal(err)
-		}
-	}
-	do(names.HoldUpdate, command("a"))
-	do(names.HoldUpdate, command("each"))
+	mustUpdate(h, names.HoldUpdate, "a")
+	mustUpdate(h, names.HoldUpdate, "each")
 	wantRefused(t, sendUpdate(h, names.HoldUpdate, command("nobody")), names.UnknownTaskError, "nobody")
 	c.Start("n")
 	c.AwaitRunning("doomed")
-	do(names.CancelTaskUpdate, command("doomed"))
+	mustUpdate(h, names.CancelTaskUpdate, "doomed")
 	h.AwaitTask("doomed", func(x *v1.Task) bool { return x.GetState() == "cancelled" })
 	if a := h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["a"]; !a.GetHeld() || a.GetState() != "queued" || c.Calls()["a"] != 0 {
 		t.Errorf("a is %v", a)
 	}
-	do(names.PauseUpdate, &historyv1.RunCommand{Reason: "lunch"})
+	mustSteerRun(h, names.PauseUpdate)
 	wantRefused(t, sendUpdate(h, names.PauseUpdate, &historyv1.RunCommand{}), names.TaskStateError, "already paused")
-	do(names.ReleaseUpdate, command("a"))
+	mustUpdate(h, names.ReleaseUpdate, "a")
 	if run := h.Status(&historyv1.StatusRequest{}).GetRun(); run.GetState() != "paused" || run.GetTasks()["a"].GetHeld() || c.Calls()["a"] != 0 {
 		t.Errorf("the run is %s", workertest.Summary(run))
 	}
-	do(names.ResumeUpdate, &historyv1.RunCommand{})
+	mustSteerRun(h, names.ResumeUpdate)
 	c.AwaitRunning("a")
 	c.Fake.Release("a")
 	h.AwaitTask("c", func(x *v1.Task) bool { return x.GetState() == "completed" })
 	if run := h.Status(&historyv1.StatusRequest{}).GetRun(); run.GetState() != "running" || run.GetTasks()["each"].GetState() != "pending" || !run.GetTasks()["each"].GetHeld() {
 		t.Errorf("the run is %s", workertest.Summary(run))
 	}
-	do(names.ReleaseUpdate, command("each"))
+	mustUpdate(h, names.ReleaseUpdate, "each")
 	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"doomed": "cancelled task_cancelled", "each": "completed", "c": "completed"})
 	if got := lifecycleOf(h, "", 1); got != "submitted paused resumed completed" {
 		t.Errorf("events of the run: %s", got)
@@ -137,25 +125,6 @@ func TestPausedTaskIsSuspendedAndResumed(t *testing.T) {
 	workertest.Replay(t, "paused", limits.Run{}, h.History(""))
 }
 
-// TestPauseReportsUnreachableNode checks that an unreachable node is reported, and that a pause that may have taken
-// effect can be undone.
-func TestPauseReportsUnreachableNode(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}})
-	l := c.StartBehindLink("far")
-	h := c.Submit(c.Input(`{name: steered, tasks: {a: {type: shell, spec: {command: x}, heartbeatTimeout: 2m}}}`))
-	c.AwaitRunning("a")
-	l.Cut()
-	wantRefused(t, sendUpdate(h, names.PauseTaskUpdate, command("a")), names.TaskStateError, "did not answer in time")
-	l.Mend()
-	if a := h.Status(&historyv1.StatusRequest{}).GetRun().Tasks["a"]; a.GetState() != "assigned" {
-		t.Errorf("a is %v", a)
-	}
-	mustUpdate(h, names.ResumeTaskUpdate, "a")
-	c.Fake.Release("a")
-	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"a": "completed"})
-}
-
 // TestKilledTaskIsNeverRetried checks that a killed task fails as killed in any state and is never retried.
 func TestKilledTaskIsNeverRetried(t *testing.T) {
 	t.Parallel()
@@ -209,69 +178,6 @@ func TestKilledTaskIsNeverRetried(t *testing.T) {
 		t.Errorf("events of running: %s", got)
 	}
 	workertest.Replay(t, "killed", limits.Run{}, h.History(""))
-}
-
-// TestKillThatRacesTheEndEndsTaskOnce checks that a task has exactly one end and no retry when a kill races the end of
-// its program.
-func TestKillThatRacesTheEndEndsTaskOnce(t *testing.T) { killRacesTheEnd(t, 12) }
-
-func TestLongKillThatRacesTheEndEndsTaskOnce(t *testing.T) {
-	testneeds.Long(t)
-	killRacesTheEnd(t, 60)
-}
-
-func killRacesTheEnd(t *testing.T, n int) {
-	t.Parallel()
-	s := workertest.Script{}
-	def := &v1.Definition{Name: "race", Tasks: map[string]*v1.TaskDefinition{}}
-	backoff, none := int32(3_600_000), int32(0)
-	for i := range n {
-		name := fmt.Sprintf("t%03d", i)
-		task := workertest.ShellTask()
-		task.HeartbeatTimeout = "10m" // keeps a slow machine from moving any of them
-		task.Retry = &v1.RetryPolicy{BackoffMs: &backoff, MaxBackoffMs: &backoff}
-		if i%4 == 3 {
-			task.Retry.MaxRetries = &none
-		}
-		s[name] = []fake.Step{{Block: true, Result: fake.Exit(i % 2).Result}}
-		def.Tasks[name] = task
-	}
-	c := workertest.Shared(t).Nodes(t, s)
-	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = n })
-	h := c.Submit(c.InputOf(def))
-	if err := c.Fake.Await(within(t), func(_ []fake.Call, running map[string]int) bool { return len(running) == n }); err != nil {
-		t.Fatal(err)
-	}
-	crowd := make(chan struct{}, 8) // a run accepts ten concurrent updates
-	var wg sync.WaitGroup
-	for name := range def.Tasks {
-		wg.Go(func() {
-			crowd <- struct{}{}
-			defer func() { <-crowd }()
-			go c.Fake.Release(name)
-			err := sendUpdate(h, names.KillTaskUpdate, command(name))
-			// The last update may arrive while the run closes.
-			if err != nil && !strings.Contains(err.Error(), "ended") && !strings.Contains(err.Error(), "closing") {
-				t.Errorf("%s: %v", name, err)
-			}
-		})
-	}
-	wg.Wait()
-	run := h.Wait()
-	got := map[string]int{}
-	for name, task := range run.Tasks {
-		got[task.GetState()]++
-		switch s := task.GetState(); {
-		case s == "killed" && task.GetReason() == "killed", s == "completed" && task.GetResult().GetExitCode() == 0:
-		case s == "failed" && task.GetReason() == "exit_code" && strings.TrimLeft(name, "t0") != "" && def.Tasks[name].Retry.MaxRetries != nil:
-		default:
-			t.Errorf("%s ended as %s, %s", name, s, task.GetReason())
-		}
-		if calls := c.Calls()[name]; calls != 1 {
-			t.Errorf("%s ran %d times", name, calls)
-		}
-	}
-	t.Log(got)
 }
 
 // TestSteeringOfDetachedAttemptsSurvivesContinueAsNew checks that an attempt suspended by a user stays so across

@@ -40,11 +40,10 @@ func TestRunsWaitForStore(t *testing.T) {
 	t.Parallel()
 	y := workertest.Own(t, workers.ControlConfig{Limits: limits.Run{HistoryEvents: 60}})
 	large := fmt.Sprintf(`{"word": "yes", "fill": %q}`, strings.Repeat("x", 40_000))
-	block := []fake.Step{{Block: true}}
 	c := y.Nodes(t, workertest.Script{
-		"large": {{Output: large}}, "gate": block, "inner": block, "failing": {{Block: true, Result: fake.Exit(75).Result}, {}},
-		"cancelled-large": {{Output: large}}, "cancelled-gate": block, "many-large": {{Output: large}},
-		"stored": {{Block: true, Output: large}}, "flaky": {fake.Exit(1), {}},
+		"large": {{Output: large}}, "many-large": {{Output: large}}, "stored": {{Block: true, Output: large}}, "flaky": {fake.Exit(1), {}},
+		// A node waits some time for the record of a completed attempt, and not for that of a failed one.
+		"failing": {{Block: true, Result: fake.Exit(75).Result}, fake.Exit(1)}, "many": {fake.Exit(1)}, "runs": {{Block: true}},
 	})
 	c.Start("n")
 	failing := c.Input(`{name: again, tasks: {flaky: {type: shell, spec: {command: x}, retry: {maxRetries: 0}}}}`)
@@ -52,41 +51,46 @@ func TestRunsWaitForStore(t *testing.T) {
 	workertest.CheckRun(t, failed.Wait(), "failed", map[string]string{"flaky": "failed"})
 	runs := map[string]*workertest.Handle{
 		"condition": c.Submit(c.Input(`{name: condition, tasks: {
-			large: {type: shell, spec: {command: x}}, gate: {type: shell, spec: {command: x}},
+			large: {type: shell, spec: {command: x}}, gate: {type: approval},
 			after: {type: shell, spec: {command: x}, dependsOn: [large, gate], condition: "parent.large.output.word == 'yes'"}}}`)),
 		"fan-out": c.Submit(c.Input(`{name: fan, tasks: {
-			large: {type: shell, spec: {command: x}}, gate: {type: shell, spec: {command: x}},
+			large: {type: shell, spec: {command: x}}, gate: {type: approval},
 			each: {type: shell, spec: {command: x}, dependsOn: [large, gate], foreach: "[parent.large.output.word, 'no']"}}}`)),
 		"retry": c.Submit(c.Input(`{name: retry, tasks: {
 			failing: {type: shell, spec: {command: x}, retry: {maxRetries: 1, backoffMs: 1, when: "attempt.exitCode == 75"}}}}`)),
-		"child": c.Submit(c.Input(fmt.Sprintf(`{name: parent, tasks: {
-			child: {type: run, spec: {definition: %s}}}}`, childDefinition(c, "child", "inner", "")))),
+		"child":  c.Submit(c.Input(`{name: parent, tasks: {child: {type: run, spec: {definition: {name: child, tasks: {gate: {type: approval}}}}}}}`)),
 		"result": c.Submit(c.Input(`{name: result, tasks: {stored: {type: shell, spec: {command: x}}}}`)),
 		"input": c.Submit(c.Input(`{name: input, tasks: {
-			large: {type: shell, spec: {command: x}}, gate: {type: shell, spec: {command: x}},
+			large: {type: shell, spec: {command: x}}, gate: {type: approval},
 			reads: {type: shell, spec: {command: x}, dependsOn: [large, gate]}}}`)),
-		"continued": c.Submit(c.Input(`{name: continued, tasks: {gate: {type: shell, spec: {command: x}},
-			many: {type: shell, spec: {command: x}, dependsOn: [gate], parallel: 20, batch: 1},
+		"continued": c.Submit(c.Input(`{name: continued, tasks: {gate: {type: approval},
+			many: {type: shell, spec: {command: x}, dependsOn: [gate], parallel: 20, batch: 1, maxFailures: 20, retry: {maxRetries: 0}},
 			last: {type: shell, spec: {command: x}, dependsOn: [many]}}}`)),
 		"cancel": c.Submit(c.Input(`{name: cancelled, tasks: {
-			cancelled-large: {type: shell, spec: {command: x}}, cancelled-gate: {type: shell, spec: {command: x}},
-			never: {type: shell, spec: {command: x}, dependsOn: [cancelled-large, cancelled-gate], condition: "parent['cancelled-large'].output.word == 'yes'"}}}`)),
+			large: {type: shell, spec: {command: x}}, gate: {type: approval},
+			never: {type: shell, spec: {command: x}, dependsOn: [large, gate], condition: "parent.large.output.word == 'yes'"}}}`)),
 		"cancel-collect": c.Submit(c.Input(`{name: uncollected, tasks: {
-			many-large: {type: shell, spec: {command: x}, parallel: 2}, cancelled-gate: {type: shell, spec: {command: x}},
-			never: {type: shell, spec: {command: x}, dependsOn: [many-large, cancelled-gate], foreach: "parent['many-large'].outputs"}}}`)),
+			many-large: {type: shell, spec: {command: x}, parallel: 2}, gate: {type: approval}, runs: {type: shell, spec: {command: x}},
+			never: {type: shell, spec: {command: x}, dependsOn: [many-large, gate], foreach: "parent['many-large'].outputs"}}}`)),
 	}
-	for name, task := range map[string]string{"condition": "large", "fan-out": "large", "input": "large", "cancel": "cancelled-large", "cancel-collect": "many-large"} {
+	for name, task := range map[string]string{"condition": "large", "fan-out": "large", "input": "large", "cancel": "large", "cancel-collect": "many-large"} {
 		runs[name].AwaitTask(task, func(t *v1.Task) bool { return t.GetState() == "completed" })
 	}
-	for _, task := range []string{"gate", "inner", "failing", "stored", "cancelled-gate"} {
+	child := childRun(c, runs["child"].AwaitTask("child", func(t *v1.Task) bool { return t.GetState() == "running" }))
+	gates := []*workertest.Handle{runs["condition"], runs["fan-out"], runs["input"], runs["continued"], runs["cancel"], runs["cancel-collect"], child}
+	for _, h := range gates {
+		h.AwaitTask("gate", func(t *v1.Task) bool { return t.GetState() == "paused" })
+	}
+	for _, task := range []string{"failing", "stored", "runs"} {
 		c.AwaitRunning(task)
 	}
-	workertest.Eventually(t, "all gates are closed", func() bool { return c.Calls()["gate"] == 4 && c.Calls()["cancelled-gate"] == 2 })
 
 	bringBack := takeStoreAway(t, y)
-	for _, task := range []string{"gate", "inner", "failing", "stored", "cancelled-gate"} {
-		c.Fake.Release(task)
+	for _, h := range gates {
+		mustUpdate(h, names.ApproveUpdate, "gate")
 	}
+	c.Fake.Release("failing")
+	c.Fake.Release("stored")
 	runs["again"] = failed.Rerun(failing, 1, &historyv1.Rerun{Failed: true})
 	workertest.Eventually(t, "a run that is done again says why it has not begun", func() bool {
 		value, err := c.Conn.QueryWorkflow(t.Context(), failed.ID, "", names.StatusQuery, &historyv1.StatusRequest{})
@@ -104,7 +108,6 @@ func TestRunsWaitForStore(t *testing.T) {
 			return s.GetState() == "running" && strings.HasPrefix(s.GetProblem(), wants) && strings.Contains(s.GetProblem(), "the folder is away")
 		})
 	}
-	child := &workertest.Handle{Nodes: c, ID: runs["child"].Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["child"].GetChildRun()}
 	workertest.Eventually(t, "the child run says why it waits", func() bool { return problem(child) != "" })
 	for _, name := range []string{"cancel", "cancel-collect"} {
 		runs[name].Cancel(nil)
@@ -114,7 +117,7 @@ func TestRunsWaitForStore(t *testing.T) {
 
 	workertest.CheckRun(t, runs["condition"].Wait(), "completed", map[string]string{"after": "completed"})
 	workertest.CheckRun(t, runs["fan-out"].Wait(), "completed", map[string]string{"each": "completed"})
-	workertest.CheckRun(t, runs["retry"].Wait(), "completed", map[string]string{"failing": "completed"})
+	workertest.CheckRun(t, runs["retry"].Wait(), "failed", map[string]string{"failing": "failed"})
 	workertest.CheckRun(t, runs["child"].Wait(), "completed", map[string]string{"child": "completed"})
 	workertest.CheckRun(t, runs["result"].Wait(), "completed", map[string]string{"stored": "completed"})
 	workertest.CheckRun(t, runs["input"].Wait(), "completed", map[string]string{"reads": "completed"})
@@ -124,18 +127,18 @@ func TestRunsWaitForStore(t *testing.T) {
 	if end := before[len(before)-1].GetEventType(); end != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW {
 		t.Errorf("the first execution of the run ended with %s", end)
 	}
-	completed := 0
+	failures := 0
 	for _, e := range storedEvents(runs["continued"], 0) {
-		if strings.HasPrefix(e.GetTask(), "many[") && e.GetEvent() == "completed" {
-			completed++
+		if strings.HasPrefix(e.GetTask(), "many[") && e.GetEvent() == "failed" {
+			failures++
 		}
 	}
-	if completed != 20 {
-		t.Errorf("the events tell of %d completed instances", completed)
+	if failures != 20 {
+		t.Errorf("the events tell of %d failed instances", failures)
 	}
 	workertest.CheckRun(t, runs["cancel"].Wait(), "cancelled", map[string]string{"never": "cancelled"})
 	workertest.CheckRun(t, runs["cancel-collect"].Wait(), "cancelled", map[string]string{"never": "cancelled"})
-	for task, n := range map[string]int{"large": 3, "gate": 4, "many": 20, "last": 1, "after": 1, "each": 2, "stored": 1, "reads": 1, "flaky": 2, "failing": 2, "inner": 1, "cancelled-gate": 2, "never": 0} {
+	for task, n := range map[string]int{"large": 4, "many-large": 2, "many": 20, "last": 1, "after": 1, "each": 2, "stored": 1, "reads": 1, "flaky": 2, "failing": 2, "never": 0} {
 		if got := c.Calls()[task]; got != n {
 			t.Errorf("%s ran %d times", task, got)
 		}
@@ -160,16 +163,17 @@ func TestRunsWaitForStore(t *testing.T) {
 func TestCancelledChildrenInPreparationDoNotStart(t *testing.T) {
 	t.Parallel()
 	y := workertest.Own(t, workers.ControlConfig{})
-	c := y.Nodes(t, workertest.Script{"gate": {{Block: true}}, "held": {{Block: true}}})
+	c := y.Nodes(t, workertest.Script{"held": {{Block: true}}})
 	c.Start("n")
 	large := fmt.Sprintf("inputs: {n: {type: integer}}, context: {text: %s},", strings.Repeat("x", 8<<10)) // large enough to go through the store
-	document := fmt.Sprintf(`{name: wide, tasks: {gate: {type: shell, spec: {command: x}}, open: {type: run, spec: {definition: %s}},
+	document := fmt.Sprintf(`{name: wide, tasks: {gate: {type: approval}, open: {type: run, spec: {definition: %s}},
 		each: {type: run, dependsOn: [gate], parallel: 40, concurrency: 40, spec: {input: {n: "${{ input.index }}"}, definition: %s}}}}`,
 		childDefinition(c, "held", "held", ""), childDefinition(c, "inner", "a", large))
 	all, some := c.Submit(c.Input(document)), c.Submit(c.Input(document))
-	workertest.Eventually(t, "both gates are closed", func() bool { return c.Calls()["gate"] == 2 && c.Calls()["held"] == 2 })
+	workertest.Eventually(t, "both have a child", func() bool { return c.Calls()["held"] == 2 })
 	bringBack := takeStoreAway(t, y)
-	c.Fake.Release("gate")
+	mustUpdate(all, names.ApproveUpdate, "gate")
+	mustUpdate(some, names.ApproveUpdate, "gate")
 	for _, h := range []*workertest.Handle{all, some} {
 		workertest.Eventually(t, "it waits", func() bool {
 			return strings.HasPrefix(h.Status(&historyv1.StatusRequest{}).GetRun().GetProblem(), "waits to prepare child workflows")
@@ -191,8 +195,7 @@ func TestCancelledChildrenInPreparationDoNotStart(t *testing.T) {
 		if i.GetState() != "completed" {
 			continue
 		}
-		child := &workertest.Handle{Nodes: c, ID: i.GetChildRun(), Workflow: c.Conn.GetWorkflow(t.Context(), i.GetChildRun(), "")}
-		if n := child.Wait().GetInput().GetFields()["n"].GetNumberValue(); n != float64(i.GetIndex()) {
+		if n := childRun(c, i).Wait().GetInput().GetFields()["n"].GetNumberValue(); n != float64(i.GetIndex()) {
 			t.Errorf("the child of each[%d] was given %v", i.GetIndex(), n)
 		}
 	}

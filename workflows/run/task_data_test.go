@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/proto"
@@ -69,57 +68,6 @@ tasks:
 	}
 	if n := proto.Size(run.Tasks["large"].GetResult()); n > 24<<10 {
 		t.Errorf("the history holds %d bytes of the large result", n)
-	}
-}
-
-// TestEndsOfAncestorsReachTask checks that a task that runs after failures gets the end states of its ancestors,
-// including distant ones and instances.
-func TestEndsOfAncestorsReachTask(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, nil)
-	c.Start("a", withShell(t))
-	result := filepath.Join(t.TempDir(), "input")
-	run := c.Do(`
-name: ends
-defaults: { type: shell, retry: { maxRetries: 0 } }
-tasks:
-  far: { spec: { command: exit 4 } }
-  ok: { spec: { command: 'true' } }
-  again: { spec: { command: 'test "$SWITCHYARD_ATTEMPT" = 1' }, retry: { maxRetries: 1, backoffMs: 1 } }
-  lint: { spec: { command: 'echo no >&2; exit 2' }, dependsOn: [ok] }
-  deploy: { spec: { command: 'true' }, dependsOn: [far] }
-  each: { spec: { command: 'test "$SWITCHYARD_ITEM" != b || exit 3' }, foreach: [a, b] }
-  count: { spec: { command: exit 5 }, parallel: 3, maxFailures: 3 }
-  tell:
-    dependsOn: [lint, deploy, each, count, again]
-    when: always
-    spec: { command: 'cat "$SWITCHYARD_INPUT" >"$RESULT"' }
-    env: { RESULT: "` + result + `" }
-`)
-	workertest.CheckRun(t, run, "failed", map[string]string{"tell": "completed"})
-	data, err := os.ReadFile(result)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got struct{ Ancestors map[string]any }
-	if err := json.Unmarshal(data, &got); err != nil {
-		t.Fatal(err)
-	}
-	var wanted map[string]any
-	if err := json.Unmarshal([]byte(`{
-		"far": {"state": "failed", "reason": "exit_code", "error": "exit code 4", "exitCode": 4, "attempt": 0},
-		"ok": {"state": "completed", "exitCode": 0, "attempt": 0},
-		"again": {"state": "completed", "exitCode": 0, "attempt": 1},
-		"lint": {"state": "failed", "reason": "exit_code", "error": "exit code 2: no", "exitCode": 2, "attempt": 0},
-		"deploy": {"state": "skipped", "reason": "upstream", "error": "task \"far\" failed", "exitCode": -1, "attempt": 0},
-		"each": {"state": "failed", "reason": "instances", "error": "1 of 2 instances failed: each[1]: exit code 3", "exitCode": 3,
-			"count": 2, "completed": 1, "failed": 1, "instances": [{"index": 0, "state": "completed", "item": "a"}, {"index": 1, "state": "failed", "item": "b"}]},
-		"count": {"state": "completed", "exitCode": 5, "count": 3, "completed": 0, "failed": 3,
-			"instances": [{"index": 0, "state": "failed"}, {"index": 1, "state": "failed"}, {"index": 2, "state": "failed"}]}}`), &wanted); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(wanted, got.Ancestors); diff != "" {
-		t.Errorf("the ancestors (-want +got):\n%s", diff)
 	}
 }
 

@@ -66,6 +66,14 @@ func mustUpdate(h *workertest.Handle, update, task string) {
 	}
 }
 
+// mustSteerRun sends an update for the whole run and fails the test if it is refused.
+func mustSteerRun(h *workertest.Handle, update string) {
+	h.T.Helper()
+	if err := sendUpdate(h, update, &historyv1.RunCommand{By: "me"}); err != nil {
+		h.T.Fatalf("%s: %v", update, err)
+	}
+}
+
 // fewUpdates returns limits that a few updates or signals reach, and a history does not.
 func fewUpdates() limits.Run {
 	return limits.Run{HardUpdates: 6, LastUpdates: 12, HardSignals: 6, LastSignals: 12, DetachWait: 10 * time.Millisecond, DetachedLease: workertest.Limit}

@@ -165,6 +165,7 @@ func TestStateKeepsInstances(t *testing.T) {
 	t.Parallel()
 	b, core := newFan(t, 3)
 	b.records.At(0).Items = &historyv1.Items{Key: "items"}
+	b.records.At(3).Queue(time.Unix(2, 0))
 	apply(b, core, core.Apply(dag.Placed{Task: 3, Claim: core.Task(3).Claim, Node: "n"}), 3)
 	ended := dag.Ended{Task: 3, Claim: core.Task(3).Claim, State: v1.TaskCompleted}
 	res := &historyv1.ExecuteResponse{Result: &v1.TaskResult{Stdout: "x", Output: &structpb.Struct{}}}
@@ -202,6 +203,9 @@ func TestStateKeepsInstances(t *testing.T) {
 		if got := after.taskMessage(i); !proto.Equal(got, want) {
 			t.Errorf("%s is %v, want %v", b.core.Name(i), got, want)
 		}
+	}
+	if i := after.instanceMessage(3); i.GetCreatedAt().GetSeconds() != 2 || i.GetQueuedAt().GetSeconds() != 2 {
+		t.Errorf("the instance is %v", i)
 	}
 	if !proto.Equal(after.records.Of(0).Items, b.records.Of(0).Items) || string(after.records.Of(4).Checkpoint.GetData()) != "half" || len(runState.GetHeld()) != 1 || runState.GetHeld()[0] != "each[2]" || runState.GetHeldBy()["each[2]"] != "by ann: not yet" {
 		t.Errorf("items %v, checkpoint %v, held %v", after.records.Of(0).Items, after.records.Of(4).Checkpoint, runState.GetHeld())

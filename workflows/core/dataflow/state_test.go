@@ -199,31 +199,45 @@ func TestRerunOfAnInstanceChangesTheVersionOfAncestors(t *testing.T) {
 	}
 }
 
-// A task gets the names of ancestors that completed in the ordinary way, and the ends of all others.
+// A task gets the names of ancestors that completed in the ordinary way, and the ends of all others, with the items of parents that
+// fanned out.
 func TestAncestorEnds(t *testing.T) {
 	t.Parallel()
-	zero := &v1.RetryPolicy{MaxRetries: new(int32(0))}
+	retry := func(most int32) *v1.RetryPolicy { return &v1.RetryPolicy{MaxRetries: &most} }
+	items := structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{structpb.NewStringValue("a"), structpb.NewStringValue("b")}})
 	s := begin(t, &historyv1.RunInput{Definition: &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
-		"far":    {Type: v1.TypeShell, Retry: zero},
+		"far":    {Type: v1.TypeShell, Retry: retry(0)},
 		"ok":     {Type: v1.TypeShell},
+		"again":  {Type: v1.TypeShell, Retry: retry(1)},
 		"lint":   {Type: v1.TypeShell, DependsOn: []string{"ok"}},
 		"deploy": {Type: v1.TypeShell, DependsOn: []string{"far"}},
-		"none":   {Type: v1.TypeShell, Parallel: structpb.NewNumberValue(0)},
-		"tell":   {Type: v1.TypeShell, DependsOn: []string{"lint", "deploy", "none"}, When: "always"},
+		"each":   {Type: v1.TypeShell, Foreach: items, Retry: retry(0)},
+		"tell":   {Type: v1.TypeShell, DependsOn: []string{"again", "lint", "deploy", "each"}, When: "always"},
 	}}})
-	none, _ := s.core.Index("none")
-	s.happen(dag.Expanded{Task: none, Count: 0})
-	s.end("far", v1.TaskFailed, nil)
-	s.end("ok", v1.TaskCompleted, nil)
-	s.end("lint", v1.TaskCompleted, nil)
+	each, _ := s.core.Index("each")
+	s.happen(dag.Expanded{Task: each, Count: 2})
+	s.end("each[0]", v1.TaskCompleted, nil)
+	for _, name := range []string{"far", "again", "each[1]"} {
+		s.end(name, v1.TaskFailed, nil)
+	}
+	again, _ := s.core.Index("again")
+	s.happen(dag.BackoffOver{Task: again, Claim: s.core.Task(again).Claim})
+	for _, name := range []string{"again", "ok", "lint"} {
+		s.end(name, v1.TaskCompleted, nil)
+	}
 	tell, _ := s.core.Index("tell")
 	ends := s.ancestorEnds(tell)
 	var others []string
 	for _, end := range ends.GetOthers() {
-		others = append(others, strings.TrimSpace(fmt.Sprintf("%s %s %s", end.GetTask(), end.GetState(), end.GetReason())))
+		text := strings.TrimSpace(fmt.Sprintf("%s %s %s", end.GetTask(), end.GetState(), end.GetReason()))
+		if n := end.GetFanOut(); n != nil {
+			text += fmt.Sprintf(" %d of %d, %d items", n.GetCompleted(), n.GetCount(), len(n.GetItems().GetList().GetValues()))
+		}
+		others = append(others, text)
 	}
 	slices.Sort(others)
-	if got, want := strings.Join(others, ", "), "deploy skipped upstream, far failed, none completed"; got != want || strings.Join(ends.GetCompleted(), " ") != "lint ok" {
+	want := "again completed, deploy skipped upstream, each failed instances 1 of 2, 2 items, far failed"
+	if got := strings.Join(others, ", "); got != want || strings.Join(ends.GetCompleted(), " ") != "lint ok" {
 		t.Errorf("completed %v, others %s, want %s", ends.GetCompleted(), got, want)
 	}
 }
@@ -248,5 +262,23 @@ func TestPartitionInput(t *testing.T) {
 			t.Errorf("the input is %v", in)
 		}
 		return
+	}
+}
+
+// Users share no cached results. Operators do, and runs without a role. A partition has the scope of its run.
+func TestCacheScope(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		role string
+		part *historyv1.Partition
+		want string
+	}{
+		{v1.RoleUser, nil, "ann"}, {v1.RoleOperator, nil, "all"}, {v1.RoleAdmin, nil, "all"}, {"", nil, "all"}, {v1.RoleUser, &historyv1.Partition{}, "all"},
+	} {
+		s := begin(t, &historyv1.RunInput{Definition: &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"a": {Type: v1.TypeShell}}}, ByRole: test.role, CacheScope: "all", Partition: test.part})
+		s.commands.SubmittedBy = "ann"
+		if got := s.CachedResult(flight.NewEnd(flight.Place{}, flight.Member{}), start).GetScope(); got != test.want {
+			t.Errorf("role %q, partition %v: %q", test.role, test.part, got)
+		}
 	}
 }

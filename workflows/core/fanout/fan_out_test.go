@@ -283,6 +283,22 @@ func TestRerunKeepsEndedPartitions(t *testing.T) {
 	}
 }
 
+// The next generation of a fan-out that failed keeps the partitions that completed, and in the others repeats what failed.
+func TestRerunOfFailedFanOut(t *testing.T) {
+	t.Parallel()
+	s := newState(t, &v1.TaskDefinition{})
+	count := int32(200)
+	s.Restore(0, &historyv1.TaskState{
+		Task:       &v1.Task{Count: &count},
+		Partitions: reports(map[string]int32{v1.TaskCompleted: 100}, map[string]int32{v1.TaskCompleted: 98, v1.TaskFailed: 2}, true),
+	})
+	s.partition(0, 200)
+	apply(s, s.take())
+	if got := texts(s, openAll(s, 9)); got != "open 1: 100 to 200 again failed=true skipped=false []" {
+		t.Errorf("effects %s", got)
+	}
+}
+
 // The next execution continues with the open partitions, whose ends it awaits.
 func TestFanOutOutlivesExecution(t *testing.T) {
 	t.Parallel()

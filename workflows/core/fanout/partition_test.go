@@ -97,3 +97,21 @@ func TestNamesOfRerun(t *testing.T) {
 		t.Errorf("dead letters %v", letters)
 	}
 }
+
+// A task that failed continues from its checkpoint in the next generation. One that is repeated by name starts from its beginning.
+func TestCheckpointsOfRerun(t *testing.T) {
+	t.Parallel()
+	for want, again := range map[string]*historyv1.Rerun{"half": {Failed: true}, "": {From: []string{"each"}}} {
+		s := newState(t, &v1.TaskDefinition{})
+		s.Input.Generation, s.Input.Rerun = 1, again
+		s.core.Definition(0).Parallel = nil
+		graph, err := dag.NewGraph(s.Input.GetDefinition(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := &historyv1.TaskState{Task: &v1.Task{State: v1.TaskFailed}, Checkpoint: &historyv1.Checkpoint{Data: []byte("half")}}
+		if _, err := RestoreCore(s.Config, graph, &historyv1.RunState{}, map[string]*historyv1.TaskState{"each": left}); err != nil || string(left.GetCheckpoint().GetData()) != want {
+			t.Errorf("%v: %q, %v", again, left.GetCheckpoint().GetData(), err)
+		}
+	}
+}

@@ -253,6 +253,11 @@ func TestAdmittedUnitsGoWhereTheyBelong(t *testing.T) {
 	if got := p.asked(); got != "+build#1 +deploy#1" {
 		t.Errorf("with its lock: nodes %q", got)
 	}
+	p = begin(t, tasks("call:run"))
+	p.SetChildren(p.Limits.Children)
+	if p.admit(); p.UnitOf(0) != nil || !strings.Contains(p.WaitText(0), "open child workflows") {
+		t.Errorf("beyond the limit of child workflows it waits because %q", p.WaitText(0))
+	}
 }
 
 // A unit that is set aside gives back its node or its request, and its task queues again under a new claim.
@@ -313,7 +318,7 @@ func TestWithdrawnMembersOfABatch(t *testing.T) {
 func TestLockNamesAreEvaluatedFirst(t *testing.T) {
 	t.Parallel()
 	def := tasks("deploy")
-	def.Tasks["deploy"].Mutex = "${{ input.cluster }}"
+	def.Tasks["deploy"].Semaphore = &v1.Semaphore{Name: "${{ input.cluster }}", Limit: 3}
 	p := begin(t, def)
 	p.admit()
 	p.heard("wanted", "NameLock")
@@ -321,8 +326,9 @@ func TestLockNamesAreEvaluatedFirst(t *testing.T) {
 	p.heard("unknown", "placed deploy", "Settle failed")
 	p.events = nil
 	p.fly(p.LockNamed(0, &historyv1.ConditionAnswer{Text: "eu"}))
-	if p.admit(); p.lockCalls() != "+task:eu deploy#1" || p.records.Of(0).Lock != "eu" {
-		t.Errorf("the lock is %q", p.records.Of(0).Lock)
+	p.admit()
+	if limit := p.lockRequests[0].GetAcquire().GetLimit(); p.lockCalls() != "+task:eu deploy#1" || p.records.Of(0).Lock != "eu" || limit != 3 {
+		t.Errorf("the lock is %q, with the limit %d", p.records.Of(0).Lock, limit)
 	}
 }
 
@@ -352,6 +358,19 @@ func TestRequestsAreTakenBack(t *testing.T) {
 	p.admit()
 	if effects, left := p.TakeBackRequests(); left || effects != nil {
 		t.Error("a request that the next execution repeats is taken back")
+	}
+	for name, change := range map[string]func(*v1.Definition){
+		"a batch":     func(def *v1.Definition) { def.Tasks["a"].Batch = structpb.NewNumberValue(3) },
+		"concurrency": func(def *v1.Definition) { def.Tasks["a"].Concurrency = 3 },
+		"maxParallel": func(def *v1.Definition) { def.MaxParallel = 3 },
+	} {
+		def := tasks("a")
+		change(def)
+		p := begin(t, def)
+		p.admit()
+		if _, left := p.TakeBackRequests(); !left || p.UnitOf(0) != nil {
+			t.Errorf("a request that depends on %s is kept", name)
+		}
 	}
 	p = begin(t, locked())
 	p.admit()
