@@ -16,9 +16,6 @@ func (q *Queue) Hold(task int) { q.hold(task, true) }
 // Release reverses Hold. The task keeps the position of its age.
 func (q *Queue) Release(task int) { q.hold(task, false) }
 
-// Held reports whether the task itself was held with Hold.
-func (q *Queue) Held(task int) bool { return q.held[task] }
-
 func (q *Queue) hold(task int, held bool) {
 	if held {
 		q.held[task] = true

@@ -232,7 +232,7 @@ func TestQueueIsTheModel(t *testing.T) {
 			done(leads()[0])
 		}
 		for i := range tasks {
-			if added[i] != out[i] || q.Why(i) != "" || q.Held(i) {
+			if added[i] != out[i] || q.Why(i) != "" || q.held[i] {
 				t.Fatalf("task %d: added %d times, came out %d times; %s", i, added[i], out[i], q.Why(i))
 			}
 		}

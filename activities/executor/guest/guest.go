@@ -2,7 +2,6 @@ package guest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"time"
@@ -136,10 +135,4 @@ func await(ctx context.Context, do func() error, late func()) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// isRefusal reports whether an error is a Refusal.
-func isRefusal(err error) bool {
-	_, ok := errors.AsType[*executor.Refusal](err)
-	return ok
 }

@@ -27,8 +27,8 @@ type Child struct {
 	Summary string // of a partition, for people who read the history
 	request *historyv1.ChildRequest
 
-	isOpen, isClosing, isCancelled, isOver bool
-	why                                    string // why it was cancelled, in one line; may be empty
+	isOpen, isClosing, isCancelled bool
+	why                            string // why it was cancelled, in one line; may be empty
 }
 
 // State holds the child workflows of a run and the workflows whose end it waits for. It is not safe for concurrent use.
@@ -162,13 +162,10 @@ func (s *State) Opened(c *Child, first string) []Effect {
 
 // Ended records the end of a child that has started.
 func (s *State) Ended(c *Child, end *historyv1.RunEnd) []Effect {
-	if c.isOver {
-		return nil
+	if s.started[c.ID] != c {
+		return nil // its end is reported twice
 	}
-	c.isOver = true
-	if s.started[c.ID] == c {
-		delete(s.started, c.ID)
-	}
+	delete(s.started, c.ID)
 	return []Effect{Wake{}, s.over(c, end)} // other children may now start
 }
 

@@ -91,7 +91,7 @@ func (s *State) mayHold(i int, _ *historyv1.TaskCommand) *Refusal {
 	case s.Records.Of(i).Held:
 		return refuse("task %s is already held", s.Core.Name(i))
 	case !v1.IsTaskWaiting(s.Core.Task(i).State):
-		return refuse("task %s is %s; only a task that has not started can be held: to stop it, cancel it", s.Core.Name(i), s.shown(i))
+		return refuse("task %s is %s; only a task that has not started can be held: to stop it, cancel it", s.Core.Name(i), s.Flight.Shown(i))
 	}
 	return nil
 }
@@ -163,9 +163,9 @@ func (s *State) mayReject(i int, c *historyv1.TaskCommand) *Refusal {
 	case def.GetType() != v1.TypeApproval:
 		return refuse("task %s is of type %s; only one of type approval can be approved or rejected", name, def.GetType())
 	case a == nil && v1.IsTaskTerminal(s.Core.Task(i).State):
-		return refuse("task %s is %s%s", name, s.shown(i), s.decidedBefore(i))
+		return refuse("task %s is %s%s", name, s.Flight.Shown(i), s.decidedBefore(i))
 	case a == nil:
-		return refuse("task %s is %s; it is not waiting for approval", name, s.shown(i))
+		return refuse("task %s is %s; it is not waiting for approval", name, s.Flight.Shown(i))
 	}
 	// An unsigned decision carries no role.
 	if d := c.GetDecision(); d != nil && len(a.Spec.GetRoles()) > 0 && !slices.ContainsFunc(a.Spec.GetRoles(), func(role string) bool {

@@ -31,11 +31,6 @@ type State struct {
 	carriedOut []string // IDs of the newest updates that the run has carried out
 }
 
-// shown returns the state of a task as people see it.
-func (s *State) shown(i int) string {
-	return s.Records.Of(i).Shown(s.Core.Task(i).State, s.Core.Definition(i).GetType())
-}
-
 // New returns the state of a run. carriedOut holds the IDs of the updates that its earlier executions have carried out.
 func New(carriedOut []string) *State { return &State{carriedOut: slices.Clone(carriedOut)} }
 

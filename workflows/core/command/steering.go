@@ -93,7 +93,7 @@ func (s *State) mayContinue(i int, _ *historyv1.TaskCommand) *Refusal {
 	case s.Flight.ApprovalOf(i) != nil:
 		return refuse("task %s waits for approval; approve or reject it instead of resuming it", s.Core.Name(i))
 	}
-	return refuse("task %s is %s; it is not paused by a person", s.Core.Name(i), s.shown(i))
+	return refuse("task %s is %s; it is not paused by a person", s.Core.Name(i), s.Flight.Shown(i))
 }
 
 // mayStop checks a command that stops a task which runs until it is stopped.
@@ -126,7 +126,7 @@ func (s *State) isLasting(i int, action string) *Refusal {
 	case !v1.Lasts(taskType):
 		return refuse("task %s is of type %s, which ends by itself; %s is for tasks that run until they are stopped: cancel or kill it", name, taskType, action)
 	case s.Flight.AttemptOf(i) == nil && v1.IsTaskWaiting(s.Core.Task(i).State) && instances == 0:
-		return refuse("task %s is not running (%s): cancel it", name, s.shown(i))
+		return refuse("task %s is not running (%s): cancel it", name, s.Flight.Shown(i))
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (s *State) maySteer(i int) *Refusal {
 	case instances > 0 || s.FanOuts.IsPartitioned(i):
 		return refuse("task %s is fanned out: name one of its instances, such as %s", name, names.InstanceName(name, 0))
 	case u == nil:
-		return refuse("task %s is not running (%s): hold it with `switchyard runs hold`", name, s.shown(i))
+		return refuse("task %s is not running (%s): hold it with `switchyard runs hold`", name, s.Flight.Shown(i))
 	case u.Phase == flight.Away:
 		return refuse("task %s is lost until node %s is back; it can be stopped, cancelled or killed now", name, u.Node)
 	case u.IsSteered():

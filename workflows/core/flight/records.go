@@ -91,22 +91,6 @@ func (rs *Records) ItemsOf(i int, def *v1.TaskDefinition) *historyv1.Items {
 	return &historyv1.Items{List: list}
 }
 
-// Shown returns the state in which people see a task of a type that is in a state of the core. A task that waits for approval, or
-// that a person has suspended, is paused. A task whose node is silent counts as running. A task that is away with its node is lost.
-func (r Record) Shown(state, taskType string) string {
-	switch isDispatched := v1.IsTaskDispatched(state); {
-	case state == v1.TaskAssigned && taskType == v1.TypeApproval:
-		return v1.TaskPaused
-	case isDispatched && r.Away != "":
-		return v1.TaskLost
-	case isDispatched && r.Suspended != "":
-		return v1.TaskPaused
-	case state == v1.TaskAssigned && r.Silent != "":
-		return v1.TaskRunning
-	}
-	return state
-}
-
 // Queue records when a task began to wait for a node. A claim that is placed again keeps its time.
 func (r *Record) Queue(now time.Time) {
 	if r.QueuedAt.IsZero() {

@@ -198,9 +198,21 @@ func (s *State) InstanceCounts(task int) map[string]int32 {
 	return counts
 }
 
-// Shown returns the state in which people see a task.
+// Shown returns the state in which people see a task. A task that waits for approval, or that a person has suspended, is paused. A
+// task whose node is silent counts as running. A task that is away with its node is lost.
 func (s *State) Shown(i int) string {
-	return s.records.Of(i).Shown(s.core.Task(i).State, s.core.Definition(i).GetType())
+	state, own := s.core.Task(i).State, s.records.Of(i)
+	switch isDispatched := v1.IsTaskDispatched(state); {
+	case state == v1.TaskAssigned && s.core.Definition(i).GetType() == v1.TypeApproval:
+		return v1.TaskPaused
+	case isDispatched && own.Away != "":
+		return v1.TaskLost
+	case isDispatched && own.Suspended != "":
+		return v1.TaskPaused
+	case state == v1.TaskAssigned && own.Silent != "":
+		return v1.TaskRunning
+	}
+	return state
 }
 
 // claimOf returns the newest claim of a task.

@@ -665,8 +665,9 @@ func TestAttemptThatIsAway(t *testing.T) {
 	p.said = nil
 	u := p.UnitOf(0)
 	p.fly(p.Answered(u, silent, start))
+	p.round()
 	p.heard("silent", "running a", "lost a", "Find a")
-	if own := p.records.Of(0); own.Shown(v1.TaskRunning, "vps") != v1.TaskLost || !own.AwayAt.Equal(start) {
+	if own := p.records.Of(0); p.Shown(0) != v1.TaskLost || !own.AwayAt.Equal(start) {
 		t.Errorf("the record is %+v", own)
 	}
 	p.fly(p.Reattach(false))
@@ -713,7 +714,7 @@ func TestRecordsOfLostAttempts(t *testing.T) {
 		p.heard(name+", silent", "Started", "silent a", "AwaitRecord a true")
 		p.fly(p.Settle(u, silent, start)) // the store was away
 		p.heard(name+", again", "Started", "silent a", "AwaitRecord a true")
-		if own := p.records.Of(0); own.Shown(v1.TaskAssigned, "shell") != v1.TaskRunning || own.Silent == "" {
+		if own := p.records.Of(0); p.Shown(0) != v1.TaskRunning || own.Silent == "" {
 			t.Errorf("%s: the record is %+v", name, own)
 		}
 		p.fly(p.Recorded(u, silent, test.recorded))
