@@ -14,7 +14,6 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
-	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -125,8 +124,7 @@ func mostBytesSent(h *workertest.Handle, execution string) int {
 // are: requests with large environments, results of local activities, or the final status.
 func TestWorkflowTasksKeepToTheirBudget(t *testing.T) {
 	t.Parallel()
-	limits := limits.Run{ScheduleBytes: 128 << 10}
-	y := workertest.SharedWithin(t, limits)
+	y := workertest.SharedWithin(t, tightLimits)
 	large := strings.Repeat("x", 3000)
 	c := y.Nodes(t, workertest.Script{"first": {{Output: fmt.Sprintf(`{"list": [%q, %q, "c"]}`, large, large)}}})
 	c.Start("n")
@@ -148,8 +146,8 @@ func TestWorkflowTasksKeepToTheirBudget(t *testing.T) {
 	h := c.Submit(c.InputOf(def))
 	workertest.CheckRun(t, h.Wait(), "completed", nil)
 	for _, execution := range executionsOf(h) {
-		if n := mostBytesSent(h, execution); n > limits.ScheduleBytes {
-			t.Errorf("a workflow task has sent %d bytes of %d", n, limits.ScheduleBytes)
+		if n := mostBytesSent(h, execution); n > tightLimits.ScheduleBytes {
+			t.Errorf("a workflow task has sent %d bytes of %d", n, tightLimits.ScheduleBytes)
 		}
 	}
 }

@@ -67,7 +67,7 @@ func TestRunOfManyExecutionsEndsAsInOne(t *testing.T) {
 		return run, h
 	}
 	plain, one := whole(workertest.Shared(t))
-	split, h := whole(workertest.SharedWithin(t, shortHistory(40)))
+	split, h := whole(workertest.SharedWithin(t, shortHistory))
 	if n := len(executionsOf(h)); n < 2 { // the number depends on how much happens at once
 		t.Errorf("the run took %d executions, want several", n)
 	}
@@ -98,7 +98,7 @@ func TestLargeDefinitionContinuesByReference(t *testing.T) {
 	t.Parallel()
 	def := chainBeside(31, map[string]*v1.TaskDefinition{})
 	def.Tasks["t00"].Env = map[string]string{"TEXT": strings.Repeat("x", 200<<10)}
-	c := workertest.SharedWithin(t, shortHistory(100)).Nodes(t, nil)
+	c := workertest.SharedWithin(t, shortHistory).Nodes(t, nil)
 	c.Start("n")
 	h := c.Submit(c.InputOf(def))
 	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"t00": "completed", "t30": "completed"})
@@ -143,7 +143,7 @@ func comparableRun(h *workertest.Handle, run *v1.Run) *v1.Run {
 // TestCancelDuringContinueAsNewIsKept checks that no cancel is lost while a run continues as new.
 func TestCancelDuringContinueAsNewIsKept(t *testing.T) {
 	t.Parallel()
-	c := workertest.SharedWithin(t, shortHistory(100)).Nodes(t, workertest.Script{"t59": {{Block: true}}})
+	c := workertest.SharedWithin(t, shortHistory).Nodes(t, workertest.Script{"t59": {{Block: true}}})
 	c.Start("n")
 	h := c.Submit(c.InputOf(chainBeside(60, map[string]*v1.TaskDefinition{})))
 	workertest.Eventually(t, "the second execution", func() bool {
@@ -162,7 +162,7 @@ func TestCancelDuringContinueAsNewIsKept(t *testing.T) {
 // new still get nodes, and that other tasks keep theirs.
 func TestWaitingTasksKeepTheirPlaceAcrossContinueAsNew(t *testing.T) {
 	t.Parallel()
-	c := workertest.SharedWithin(t, shortHistory(100)).Nodes(t, nil)
+	c := workertest.SharedWithin(t, shortHistory).Nodes(t, nil)
 	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 3 })
 	def := &v1.Definition{Name: "wide", Tasks: map[string]*v1.TaskDefinition{}}
 	for i := range 80 {

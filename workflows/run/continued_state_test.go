@@ -13,7 +13,6 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
-	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -22,8 +21,7 @@ import (
 func TestSteeringSurvivesContinueAsNew(t *testing.T) {
 	t.Parallel()
 	const limit = 12 * time.Second
-	limits := limits.Run{HistoryEvents: 60, Instances: 4, PartitionInstances: 4}
-	y := workertest.SharedWithin(t, limits)
+	y := workertest.SharedWithin(t, quietLimits)
 	c := y.Nodes(t, workertest.Script{"t03": {{Block: true}}, "t09": {{Block: true}}})
 	c.Start("n")
 	def := chainBeside(20, map[string]*v1.TaskDefinition{
@@ -77,7 +75,7 @@ func TestSteeringSurvivesContinueAsNew(t *testing.T) {
 		}
 	}
 	for _, i := range []int{0, len(executions) / 2} {
-		workertest.Replay(t, fmt.Sprintf("continued-steered-%d", i), limits, h.History(executions[i]))
+		workertest.Replay(t, fmt.Sprintf("continued-steered-%d", i), quietLimits, h.History(executions[i]))
 	}
 }
 

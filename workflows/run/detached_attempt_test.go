@@ -12,7 +12,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/definition"
-	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -40,13 +39,12 @@ func countDetaches(h *workertest.Handle) map[string]int {
 // nothing, and continues as new as soon as nothing is in flight.
 func TestRunContinuesAsNewWhenQuiet(t *testing.T) {
 	t.Parallel()
-	limits := limits.Run{HistoryEvents: 60}
-	y := workertest.SharedWithin(t, limits)
+	y := workertest.SharedWithin(t, quietLimits)
 	c := y.Nodes(t, workertest.Script{"long": {{Block: true}}})
 	c.Start("n")
 	h := c.Submit(c.InputOf(chainBeside(25, map[string]*v1.TaskDefinition{"long": workertest.ShellTask(), "after": workertest.ShellTask("long"), "last": workertest.ShellTask("after")})))
 	h.AwaitTask("t24", func(x *v1.Task) bool { return x.GetState() == "completed" })
-	if n, events := len(executionsOf(h)), len(h.History("")); n != 1 || events <= limits.HistoryEvents {
+	if n, events := len(executionsOf(h)), len(h.History("")); n != 1 || events <= quietLimits.HistoryEvents {
 		t.Errorf("%d executions, %d events", n, events)
 	}
 	c.Fake.Release("long")
@@ -56,7 +54,7 @@ func TestRunContinuesAsNewWhenQuiet(t *testing.T) {
 		t.Errorf("%d executions, asked to detach: %v, calls %v", len(executions), countDetaches(h), n)
 	}
 	for i, execution := range executions[:2] {
-		workertest.Replay(t, fmt.Sprintf("continued-quiet-%d", i), limits, h.History(execution))
+		workertest.Replay(t, fmt.Sprintf("continued-quiet-%d", i), quietLimits, h.History(execution))
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
-	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 
 	"google.golang.org/protobuf/proto"
@@ -17,8 +16,7 @@ import (
 // every event is either in one slice or in the run's memory.
 func TestEventsAreStoredInSlices(t *testing.T) {
 	t.Parallel()
-	limits := limits.Run{UnstoredEvents: 20}
-	y := workertest.SharedWithin(t, limits)
+	y := workertest.SharedWithin(t, tightLimits)
 	c := y.Nodes(t, workertest.Script{"z": {{Block: true}}, "t03": {fake.Exit(1), {}}})
 	c.Start("n")
 	def := chainBeside(12, map[string]*v1.TaskDefinition{"z": workertest.ShellTask()})
@@ -53,5 +51,5 @@ func TestEventsAreStoredInSlices(t *testing.T) {
 	if !slices.EqualFunc(all[:len(stored)], stored, func(a, b *v1.Event) bool { return a.GetEvent() == b.GetEvent() && a.GetTask() == b.GetTask() }) {
 		t.Error("what was stored has changed")
 	}
-	workertest.Replay(t, "eventful", limits, h.History(""))
+	workertest.Replay(t, "eventful", tightLimits, h.History(""))
 }

@@ -11,11 +11,12 @@ import (
 	"switchyard/workflows/limits"
 )
 
-// shortHistory returns limits that take a small run through many executions, even though it is never quiet. Temporal
-// puts at least a second between two.
-func shortHistory(events int) limits.Run {
-	return limits.Run{HistoryEvents: events, HardHistoryEvents: events}
-}
+// shortHistory makes a small run, and a partition of 20 instances, continue as new often, even though they are never quiet. Temporal
+// puts at least a second between two executions.
+var shortHistory = limits.Run{HistoryEvents: 60, HardHistoryEvents: 60, Instances: 5, PartitionInstances: 20}
+
+// quietLimits makes a small run continue as new when it is quiet.
+var quietLimits = limits.Run{HistoryEvents: 60, Instances: 5, PartitionInstances: 4}
 
 // executionsOf returns Temporal's IDs of the executions of a run.
 func executionsOf(h *workertest.Handle) []string {

@@ -58,9 +58,7 @@ func TestLargeFanOutLooksLikeAnyOther(t *testing.T) {
 // executions of the run.
 func TestPartitionsOutliveExecutionsOfTheirRun(t *testing.T) {
 	t.Parallel()
-	limits := inPartitions
-	limits.HistoryEvents, limits.HardHistoryEvents, limits.PartitionInstances = 60, 60, 20
-	y := workertest.SharedWithin(t, limits)
+	y := workertest.SharedWithin(t, shortHistory)
 	var each []fake.Step
 	for i := range 40 {
 		each = append(each, fake.Step{Duration: 30 * time.Millisecond, Output: "n=1", ContextUpdate: fmt.Sprintf("k%02d=1", i)})

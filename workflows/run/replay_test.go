@@ -13,9 +13,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// recordedLimits holds the limits for the recorded histories whose names begin with "continued".
-var recordedLimits = limits.Run{HistoryEvents: 60}
-
 // TestHistoriesReplay checks that fresh histories replay. The recorded histories come from this test.
 func TestHistoriesReplay(t *testing.T) {
 	t.Parallel()
@@ -65,7 +62,7 @@ func TestHistoriesReplay(t *testing.T) {
 
 func TestHistoriesOfManyExecutionsReplay(t *testing.T) {
 	t.Parallel()
-	y := workertest.SharedWithin(t, recordedLimits)
+	y := workertest.SharedWithin(t, quietLimits)
 	c := y.Nodes(t, workertest.Script{"t03": {fake.Exit(1), {}}, "t05": {{ContextUpdate: "n=5", Output: "big=1"}}})
 	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 1 })
 	def := chainBeside(16, map[string]*v1.TaskDefinition{})
@@ -76,6 +73,6 @@ func TestHistoriesOfManyExecutionsReplay(t *testing.T) {
 	workertest.CheckRun(t, h.Wait(), "completed", nil)
 	executions := executionsOf(h)
 	for i, id := range executions {
-		workertest.Replay(t, fmt.Sprintf("continued-%d", len(executions)-i), recordedLimits, h.History(id))
+		workertest.Replay(t, fmt.Sprintf("continued-%d", len(executions)-i), quietLimits, h.History(id))
 	}
 }

@@ -16,7 +16,6 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
-	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
 
@@ -152,7 +151,7 @@ func TestResetToAfterChildrenKeepsThem(t *testing.T) {
 // earlier executions.
 func TestResetAfterContinueAsNewKeepsChildren(t *testing.T) {
 	t.Parallel()
-	c := workertest.SharedWithin(t, limits.Run{Instances: 5, PartitionInstances: 4, HistoryEvents: 60}).Nodes(t, workertest.Script{"each": {{Block: true}}, "a": {{Block: true}}})
+	c := workertest.SharedWithin(t, quietLimits).Nodes(t, workertest.Script{"each": {{Block: true}}, "a": {{Block: true}}})
 	c.Start("n")
 	document := fmt.Sprintf(`{name: long, tasks: {each: {type: shell, spec: {command: x}, parallel: 8},
 		child: {type: run, spec: {definition: %s}}, t0: {type: shell, spec: {command: x}}`, childDefinition(c, "inner", "a", ""))

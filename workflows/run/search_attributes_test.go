@@ -16,7 +16,6 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/definition"
-	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
 )
@@ -83,7 +82,7 @@ func TestRunShowsSearchAttributes(t *testing.T) {
 // report the nodes of their instances to the run.
 func TestSearchAttributesAcrossExecutions(t *testing.T) {
 	t.Parallel()
-	y := workertest.SharedWithin(t, limits.Run{HistoryEvents: 60, Instances: 5, PartitionInstances: 4})
+	y := workertest.SharedWithin(t, quietLimits)
 	c := y.Nodes(t, nil)
 	c.Start("n")
 	def := chainBeside(15, map[string]*v1.TaskDefinition{})

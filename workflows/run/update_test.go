@@ -74,16 +74,18 @@ func mustSteerRun(h *workertest.Handle, update string) {
 	}
 }
 
-// fewUpdates returns limits that a few updates or signals reach, and a history does not.
-func fewUpdates() limits.Run {
-	return limits.Run{HardUpdates: 6, LastUpdates: 12, HardSignals: 6, LastSignals: 12, DetachWait: 10 * time.Millisecond, DetachedLease: workertest.Limit}
+// tightLimits are limits that a few updates, signals or events of tasks reach, or a few kilobytes in one workflow task, and that a
+// history does not.
+var tightLimits = limits.Run{
+	HardUpdates: 6, LastUpdates: 12, HardSignals: 6, LastSignals: 12, DetachWait: 10 * time.Millisecond, DetachedLease: workertest.Limit,
+	UnstoredEvents: 20, ScheduleBytes: 128 << 10,
 }
 
 // TestUpdatesAndSignalsNeverExhaustAnExecution checks that a run continues as new before Temporal refuses its updates or signals:
 // while an attempt is in flight, and while the run waits for its approval.
 func TestUpdatesAndSignalsNeverExhaustAnExecution(t *testing.T) {
 	t.Parallel()
-	y := workertest.SharedWithin(t, fewUpdates())
+	y := workertest.SharedWithin(t, tightLimits)
 	hold := func(h *workertest.Handle) {
 		for _, update := range []string{names.HoldUpdate, names.ReleaseUpdate} {
 			err := sendUpdate(h, update, &historyv1.TaskCommand{Task: "after"})

@@ -9,15 +9,14 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
-	"switchyard/workflows/limits"
 )
 
 // TestManyInstancesInBatchesProduceFewEvents checks that many instances in batches, all of which the run itself carries, produce
 // few history events, and that reading the run costs only what has changed.
 func TestManyInstancesInBatchesProduceFewEvents(t *testing.T) {
 	t.Parallel()
-	const count = 600
-	c := workertest.SharedWithin(t, limits.Run{Instances: count}).Nodes(t, workertest.Script{"z": {{Block: true}}})
+	const count = 480
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"z": {{Block: true}}})
 	c.Start("n", func(cfg *workers.NodeConfig) { cfg.MaxParallel = 4 })
 	h := c.Submit(c.Input(fmt.Sprintf(`{name: many, tasks: {
 		each: {type: shell, spec: {command: x}, parallel: %d, batch: 50},
