@@ -71,6 +71,15 @@ func TestEventDataOfAnAttempt(t *testing.T) {
 			dag.Record{State: v1.TaskKilled, Reason: v1.ReasonKilled, Error: "killed by ann: too slow"},
 			[]string{`killed {"by":"ann","container":"c0ffee","error":"killed by ann: too slow","exitCode":137,"reason":"killed"}`},
 		},
+		"stopped by its deadline": {
+			&v1.TaskResult{Container: "c0ffee"}, dag.Ended{State: v1.TaskCancelled, Reason: v1.ReasonCancelled, ExitCode: 143},
+			dag.Record{State: v1.TaskFailed, Reason: v1.ReasonDeadline, Error: "it did not end within its deadline of 3s"},
+			[]string{`failed {"container":"c0ffee","error":"it did not end within its deadline of 3s","exitCode":143,"reason":"deadline"}`},
+		},
+		"stopped with its fan-out": {
+			&v1.TaskResult{}, dag.Ended{State: v1.TaskCancelled, ExitCode: -1}, dag.Record{State: v1.TaskSkipped, Reason: v1.ReasonMaxFailures},
+			[]string{`skipped {"reason":"max_failures"}`},
+		},
 	} {
 		b := newTestStatus(t, 1)
 		b.core.Start()

@@ -59,7 +59,7 @@ func (s *Status) logChange(i int, rec dag.Record, end *v1.Attempt, now time.Time
 		add(v1.EventKilled, rec.Error, append(cause, eventlog.KeyBy.Of(s.popSteeredBy(i)))...)
 	case rec.State == v1.TaskRejected && rec.Claim == 0: // with its run
 		add(v1.EventRejected, rec.Error, cause...)
-	case v1.IsTaskTerminal(rec.State): // nothing ran
+	case v1.IsTaskTerminal(rec.State): // nothing ran, or its deadline has stopped it
 		add(v1.EventFailed, phrase.Because(rec.Reason, rec.Error), cause...)
 	}
 }
@@ -96,8 +96,8 @@ func (s *Status) logEnd(i int, rec dag.Record, end *v1.Attempt, now time.Time) b
 		}
 		add(at, v1.EventCompleted, detail, facts...)
 		return true
-	case rec.State == v1.TaskCancelled, rec.State == v1.TaskKilled:
-		return false
+	case rec.State == v1.TaskCancelled, rec.State == v1.TaskKilled, end.GetState() == v1.TaskCancelled:
+		return false // the record says why it was stopped
 	default:
 		detail := phrase.Because(end.GetReason(), end.GetError())
 		data := append(eventlog.AttemptFacts(end), eventlog.CauseFacts(end.GetReason(), end.GetError())...)
