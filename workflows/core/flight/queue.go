@@ -139,7 +139,7 @@ func (s *State) Withdraw(i int) []Effect {
 	u := s.units[i]
 	switch {
 	case u == nil: // one of its expressions is being evaluated
-	case i != u.Lead:
+	case i != u.Lead, u.Phase == Placed: // what remains of a placed unit is dispatched, or its placement is given back
 		s.removeMember(u, i)
 	default:
 		members := slices.DeleteFunc(slices.Clone(u.Members), func(m int) bool { return m == i })

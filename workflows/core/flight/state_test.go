@@ -314,6 +314,28 @@ func TestWithdrawnMembersOfABatch(t *testing.T) {
 	}
 }
 
+// A batch that gets its node in the round in which its lead is withdrawn continues there without its lead.
+func TestPlacedBatchContinuesWithoutItsLead(t *testing.T) {
+	t.Parallel()
+	def := tasks("each")
+	def.Tasks["each"].Parallel, def.Tasks["each"].Batch = structpb.NewNumberValue(2), structpb.NewNumberValue(2)
+	def.Tasks["each"].MaxFailures = 2
+	p := begin(t, def)
+	p.round()
+	p.admit()
+	p.events = append(p.events, dag.CancelTask{Task: 1})
+	p.assign()
+	p.round()
+	u := p.NextDispatch()
+	if u == nil || !slices.Equal(u.Members, []int{2}) || p.UnitOf(2) != u || p.UnitOf(1) != nil {
+		t.Fatalf("the unit is %+v", u)
+	}
+	p.Dispatched(u)
+	if _, ok := p.Stop(2); !ok {
+		t.Error("its attempt cannot be stopped")
+	}
+}
+
 // The name of a lock may be an expression. If it cannot be evaluated, the task fails instead of running without its lock.
 func TestLockNamesAreEvaluatedFirst(t *testing.T) {
 	t.Parallel()
