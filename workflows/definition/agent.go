@@ -28,10 +28,10 @@ type agentRules struct{ *decoder }
 func (r agentRules) check(spec *v1.SubagentSpec, p *source.Path) {
 	r.notBlank(spec.GetPrompt(), p.Field("prompt"))
 	program := spec.GetAgent() != "" || len(spec.GetCommand()) > 0
-	if model := p.Field("model"); spec.GetModel() == "" && spec.GetProvider() == v1.ProviderOpenAI && !program && !r.IsSettled(model) {
+	if model := p.Field("model"); spec.GetModel() == "" && spec.GetProvider() == v1.ProviderOpenAI && !program {
 		r.Add(r.locate(p), model, "spec.model is missing; with provider openai there is no default", "model: gpt-5-mini, or a model of your own server")
 	}
-	if agent := p.Field("agent"); spec.GetAgent() != "" && len(spec.GetCommand()) > 0 && !r.IsSettled(agent) {
+	if agent := p.Field("agent"); spec.GetAgent() != "" && len(spec.GetCommand()) > 0 {
 		r.Add(r.locateKey(agent), agent, "spec.agent and spec.command both name the program of the agent", "leave one of them out")
 	}
 	r.tools(spec, p)
@@ -60,11 +60,11 @@ func (r agentRules) check(spec *v1.SubagentSpec, p *source.Path) {
 		{"maxTokens", !program, "has no effect on a program", "leave it out"},
 	} {
 		m, at := spec.ProtoReflect(), p.Field(rule.field)
-		if !rule.isFor && m.Has(m.Descriptor().Fields().ByJSONName(rule.field)) && !r.IsSettled(at) && !r.IsSettled(p.Field("tools")) {
+		if !rule.isFor && m.Has(m.Descriptor().Fields().ByJSONName(rule.field)) && !r.IsSettled(p.Field("tools")) {
 			r.Add(r.locateKey(at), at, at.Local()+" "+rule.what, rule.hint)
 		}
 	}
-	if at := p.Field("fetchHosts"); hasFetch && len(spec.GetFetchHosts()) == 0 && !r.IsSettled(at) {
+	if at := p.Field("fetchHosts"); hasFetch && len(spec.GetFetchHosts()) == 0 {
 		r.Add(r.locate(p.Field("tools")), at, "spec.fetchHosts is missing; the tool fetch reads only from hosts that it names", `fetchHosts: ["docs.example.com"]`)
 	}
 }
@@ -73,7 +73,6 @@ func (r agentRules) tools(spec *v1.SubagentSpec, p *source.Path) {
 	for i, name := range spec.GetTools() {
 		at := p.Field("tools").Item(i)
 		switch {
-		case r.IsSettled(at):
 		case strings.Contains(name, "${{"):
 			r.Add(r.locate(at), at, "spec.tools takes no expressions; the definition says what an agent may do", "write the names of the tools")
 		case !slices.Contains(v1.AgentTools(), name):
@@ -91,9 +90,6 @@ func (r agentRules) tools(spec *v1.SubagentSpec, p *source.Path) {
 func (r agentRules) mcpServers(spec *v1.SubagentSpec, p *source.Path) {
 	for _, name := range slices.Sorted(maps.Keys(spec.GetMcpServers())) {
 		server, at := spec.GetMcpServers()[name], p.Field("mcpServers").Key(name)
-		if r.IsSettled(at) {
-			continue
-		}
 		if !mcpServerName().MatchString(name) {
 			r.Add(r.locateKey(at), at, source.Quote(name)+" is not a valid name of an MCP server", "at most 32 letters, digits and '-', the first a letter or digit")
 		}
@@ -116,7 +112,7 @@ func (r agentRules) address(text string, p *source.Path) {
 }
 
 func (r agentRules) outputSchema(spec *v1.SubagentSpec, p *source.Path) {
-	if spec.GetOutputSchema() == nil || r.IsSettled(p) {
+	if spec.GetOutputSchema() == nil {
 		return
 	}
 	text, err := protojson.Marshal(spec.GetOutputSchema())

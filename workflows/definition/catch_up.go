@@ -32,7 +32,7 @@ func CatchUp(s *v1.ScheduleDefinition) time.Duration {
 // catchUp checks how late a start may be.
 func (r scheduleRules) catchUp(text string, p *source.Path) {
 	r.durationOr(text, p, "the minimum is 10s")
-	if given, err := parseDuration(text); text != "" && err == nil && given < MinCatchUp && !r.IsSettled(p) {
+	if given, err := parseDuration(text); text != "" && err == nil && given < MinCatchUp {
 		r.Add(r.locate(p), p, p.Local()+" is "+text+"; it must be 10s or more", "")
 	}
 }

@@ -16,7 +16,7 @@ type constraintRules struct{ *decoder }
 
 // check reports node names and executors in constraints that are not valid.
 func (r constraintRules) check(c *v1.Constraints, p *source.Path) {
-	if c.GetTargetNode() != "" && !r.IsSettled(p.Field("targetNode")) {
+	if c.GetTargetNode() != "" {
 		r.target(c.GetTargetNode(), p.Field("targetNode"))
 	}
 	lists := []struct {
@@ -26,7 +26,7 @@ func (r constraintRules) check(c *v1.Constraints, p *source.Path) {
 	for _, list := range lists {
 		for i, name := range list.names {
 			at := p.Field(list.field).Item(i)
-			if !r.IsSettled(at) && !names.IsNode(name) {
+			if !names.IsNode(name) {
 				r.badNodeName(r.locate(at), at, name)
 			}
 		}
@@ -40,7 +40,7 @@ func (r constraintRules) check(c *v1.Constraints, p *source.Path) {
 func (r constraintRules) executor(name string, p *source.Path) {
 	field := (&v1.TaskDefinition{}).ProtoReflect().Descriptor().Fields().ByName("type")
 	words := slices.DeleteFunc(rulesOf(field).in, func(kind string) bool { return !v1.NeedsNode(kind) })
-	if slices.Contains(words, name) || r.IsSettled(p) {
+	if slices.Contains(words, name) {
 		return
 	}
 	hint := wordHint(name, field, words)

@@ -66,11 +66,11 @@ type containerRules struct{ *decoder }
 func (r containerRules) check(spec *v1.ContainerSpec, p *source.Path) {
 	r.fields(spec, p)
 	_, shell := spec.GetCommand().GetKind().(*structpb.Value_StringValue)
-	if at := p.Field("entrypoint"); shell && spec.GetEntrypoint() != nil && !r.IsSettled(at) {
+	if at := p.Field("entrypoint"); shell && spec.GetEntrypoint() != nil {
 		r.Add(r.locateKey(at), at, "spec.entrypoint cannot be combined with a command string, which the image's sh runs", "write command as a list: the arguments of the entry point")
 	}
 	for _, name := range slices.Sorted(maps.Keys(spec.GetLabels())) {
-		if at := p.Field("labels").Key(name); strings.HasPrefix(name, ownLabels) && !r.IsSettled(at) {
+		if at := p.Field("labels").Key(name); strings.HasPrefix(name, ownLabels) {
 			r.Add(r.locateKey(at), at, "label "+name+" is reserved: Switchyard sets the labels that begin with "+ownLabels, "")
 		}
 	}
@@ -105,7 +105,7 @@ func (r containerRules) mounts(mounts []*v1.Mount, p *source.Path) {
 		r.word(m.GetHostPath(), host, slashed.IsAbs, "not an absolute path", "it is a directory of the node, and does not depend on its working directory")
 		r.word(m.GetContainerPath(), inside, slashed.IsAbs, "not an absolute path", "it is where the container sees the directory")
 		at := slashed.Clean(m.GetContainerPath())
-		if !slashed.IsAbs(at) || condition.HasTemplate(at) || r.IsSettled(inside) {
+		if !slashed.IsAbs(at) || condition.HasTemplate(at) {
 			continue
 		}
 		before, twice := where[at]
@@ -130,7 +130,7 @@ func (r containerRules) network(spec containerFields, p *source.Path) {
 	}
 	r.word(name, at, networkName().MatchString, "not a valid network", hint)
 	ip := p.Field("ip")
-	if text := spec.GetIp(); text == "" || condition.HasTemplate(text) || r.IsSettled(ip) {
+	if text := spec.GetIp(); text == "" || condition.HasTemplate(text) {
 		return
 	}
 	r.word(spec.GetIp(), ip, func(text string) bool {
@@ -153,12 +153,12 @@ func (r containerRules) ulimits(limits []*v1.Ulimit, p *source.Path) {
 		name, hard := p.Item(i).Field("name"), p.Item(i).Field("hard")
 		r.word(l.GetName(), name, func(text string) bool { return slices.Contains(ulimitNames, text) }, "not a known limit",
 			strings.TrimSpace(nearest.DidYouMean(l.GetName(), ulimitNames)+" It must be "+nearest.Alternatives(ulimitNames)))
-		if seen[l.GetName()] && l.GetName() != "" && !r.IsSettled(name) {
+		if seen[l.GetName()] && l.GetName() != "" {
 			r.Add(r.locate(name), name, name.Local()+" repeats the limit "+l.GetName(), "")
 		}
 		seen[l.GetName()] = true
 		most := l.GetHard()
-		if (most > 0 && l.GetSoft() > most || most > 0 && l.GetSoft() < 0) && !r.IsSettled(hard) {
+		if most > 0 && (l.GetSoft() > most || l.GetSoft() < 0) {
 			r.Add(r.locate(hard), hard, fmt.Sprintf("%s is %d, which is below soft, %d", hard.Local(), most, l.GetSoft()), "")
 		}
 	}
@@ -178,13 +178,13 @@ func (r containerRules) imageSource(spec containerFields, p *source.Path) {
 		r.excluded(spec, p, "images; the node fetches an environment from the store", "registryAuth", "imageTarball", "pullPolicy")
 		return
 	}
-	if spec.GetImageTarball() == "" || r.IsSettled(tarball) {
+	if spec.GetImageTarball() == "" {
 		return
 	}
-	if spec.GetPullPolicy() == alwaysPull && !r.IsSettled(pull) {
+	if spec.GetPullPolicy() == alwaysPull {
 		r.Add(r.locateKey(pull), pull, "spec.pullPolicy: always and imageTarball are mutually exclusive: an image from an archive is not pulled", "")
 	}
-	if spec.GetRegistryAuth() != "" && !r.IsSettled(auth) {
+	if spec.GetRegistryAuth() != "" {
 		r.Add(r.locateKey(auth), auth, "spec.registryAuth and imageTarball are mutually exclusive: an image from an archive is not pulled", "")
 	}
 }
@@ -213,7 +213,7 @@ func (r containerRules) imageOrEnvironment(p *source.Path, field, value, environ
 func (r containerRules) excluded(spec proto.Message, p *source.Path, of string, fields ...string) {
 	m := spec.ProtoReflect()
 	for _, field := range fields {
-		if at := p.Field(field); m.Has(m.Descriptor().Fields().ByJSONName(field)) && !r.IsSettled(at) {
+		if at := p.Field(field); m.Has(m.Descriptor().Fields().ByJSONName(field)) {
 			r.Add(r.locateKey(at), at, "spec."+field+" is for "+of, "leave it out")
 		}
 	}

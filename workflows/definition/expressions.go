@@ -97,7 +97,7 @@ func (s *sight) task(number int, task *v1.TaskDefinition, at *source.Path) *hist
 
 // expression checks one expression. A blank text is not an expression.
 func (s *sight) expression(kind condition.Kind, text string, p *source.Path) {
-	if strings.TrimSpace(text) == "" || s.IsSettled(p) {
+	if strings.TrimSpace(text) == "" {
 		return
 	}
 	if s.check(kind, text, 1, p, func(scope condition.Scope) ([]string, error) { return condition.Check(text, scope) }) {

@@ -71,13 +71,13 @@ func (r fanOutRules) check(task *v1.TaskDefinition, at *source.Path) {
 	if task.GetParallel() != nil && task.GetForeach() != nil {
 		r.Add(r.locateKey(foreach), foreach, "parallel and foreach are mutually exclusive", "foreach starts one instance per item")
 	}
-	if task.GetParallel() != nil && !r.IsSettled(parallel) {
+	if task.GetParallel() != nil {
 		r.count(task.GetParallel(), parallel)
 	}
-	if task.GetForeach() != nil && !r.IsSettled(foreach) {
+	if task.GetForeach() != nil {
 		r.items(task.GetForeach(), foreach)
 	}
-	if task.GetBatch() != nil && !r.IsSettled(batch) {
+	if task.GetBatch() != nil {
 		r.batch(task.GetBatch(), batch)
 	}
 	if task.GetParallel() != nil || task.GetForeach() != nil || r.IsSettled(parallel) || r.IsSettled(foreach) {
@@ -89,7 +89,7 @@ func (r fanOutRules) check(task *v1.TaskDefinition, at *source.Path) {
 	}{
 		{"concurrency", task.GetConcurrency() != 0}, {"maxFailures", task.GetMaxFailures() != 0}, {"batch", task.GetBatch() != nil},
 	} {
-		if p := at.Field(field.name); field.given && !r.IsSettled(p) {
+		if p := at.Field(field.name); field.given {
 			r.Add(r.locateKey(p), p, field.name+" is about instances, but the task has none", "add parallel or foreach")
 		}
 	}

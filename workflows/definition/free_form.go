@@ -83,7 +83,7 @@ func (d *decoder) warnOfTexts(n *source.Node, p *source.Path) {
 		case source.Boolean:
 			text = strconv.FormatBool(scalar.Truth)
 		}
-		if text != "" && text != scalar.Text && scalar.Style != source.FromMessage && !d.IsSettled(at) {
+		if text != "" && text != scalar.Text && scalar.Style != source.FromMessage {
 			d.Warn(scalar.At, at, at.Local()+" is "+scalar.String()+", which tasks find as "+text, "write "+strconv.Quote(scalar.Text)+", in quotes, to keep the text")
 		}
 	}

@@ -117,9 +117,6 @@ func (r graphRules) dependencies(def *v1.Definition) *graph {
 		seen := map[string]bool{}
 		for k, dependency := range def.GetTasks()[name].GetDependsOn() {
 			p := list.Item(k)
-			if r.IsSettled(p) {
-				continue
-			}
 			_, known := g.numbers[dependency]
 			switch {
 			case known && dependency != name && !seen[dependency]:

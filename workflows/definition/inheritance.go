@@ -59,7 +59,7 @@ func (r *defaultsReader) warnOfUnused() {
 	}
 	for _, s := range r.inheritance.given {
 		p := extend(r.base.Field("defaults"), s.field)
-		if purpose, _, _ := strings.Cut(s.reason, ";"); r.inheritance.lost[s.field] && !r.inheritance.used[s.field] && !r.IsSettled(p) {
+		if purpose, _, _ := strings.Cut(s.reason, ";"); r.inheritance.lost[s.field] && !r.inheritance.used[s.field] {
 			r.Warn(r.locateKey(p), p, "defaults."+s.field+" has no effect on any task of the workflow", s.field+" "+purpose)
 		}
 	}

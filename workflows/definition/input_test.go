@@ -147,7 +147,7 @@ func TestParseInputWarnsOfTextsThatDoNotComeBack(t *testing.T) {
 
 func TestParseInputProblems(t *testing.T) {
 	def := parse(t, "a.yaml", withInputs)
-	_, err := ParseInput(def, []string{"count=many", "count=4", "fast=yes", "hosts=[a", "labels=", "=x", "noise", "ratio=[]", "count=9007199254740993"}, nil)
+	_, err := ParseInput(def, []string{"count=many", "fast=yes", "hosts=[a", "labels=", "=x", "noise", "ratio=[]", "who=me", "who=you"}, nil)
 	if err == nil {
 		t.Fatal("accepted")
 	}
@@ -156,12 +156,10 @@ func TestParseInputProblems(t *testing.T) {
 input: "noise" is not an input
   write key=value
 input.count: input.count is the string "many"; it must be a whole number
-input.count: input count is given twice
-input.count: input count is given twice
 input.fast: input.fast is the string "yes"; it must be true or false
 `
 	if got := err.Error(); !strings.HasPrefix(got, want) || !strings.Contains(got, `input.hosts is "[a", which cannot be read: `) ||
-		!strings.Contains(got, `input.labels is "", which cannot be read: `) || !strings.Contains(got, "input.ratio is a list; it must be a number") {
+		!strings.Contains(got, `input.labels is "", which cannot be read: `) || !strings.Contains(got, "input.ratio is a list; it must be a number") || !strings.Contains(got, "input.who: input who is given twice") {
 		t.Errorf("%v", err)
 	}
 	if _, err := ParseInput(def, []string{"count=9007199254740993"}, nil); err == nil || !strings.Contains(err.Error(), "cannot be kept exactly") {

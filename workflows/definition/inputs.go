@@ -152,9 +152,9 @@ func (r inputRules) declared(def *v1.Definition) {
 		}
 		good := true
 		for i, value := range in.GetEnum() {
-			good = !r.IsSettled(enum.Item(i)) && r.hasType(in, value, enum.Item(i)) && good
+			good = r.hasType(in, value, enum.Item(i)) && good
 		}
-		if in.GetDefault() == nil || r.IsSettled(byDefault) {
+		if in.GetDefault() == nil {
 			continue
 		}
 		if in.GetRequired() {

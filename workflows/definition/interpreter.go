@@ -35,7 +35,7 @@ func (r *messageReader) shell(n *source.Node, p *source.Path) (*structpb.Value, 
 
 // shell checks the value of a shell, and reports whether it is right.
 func (r interpreterRules) shell(v *structpb.Value, p *source.Path) bool {
-	if v == nil || r.IsSettled(p) || textOfValue(v, condition.HasTemplate) {
+	if v == nil || textOfValue(v, condition.HasTemplate) {
 		return true // the value of an expression is checked when an attempt starts
 	}
 	_, err := interpreter.New("", v)
@@ -103,7 +103,7 @@ type interpreterRules struct{ *decoder }
 
 func (r interpreterRules) check(spec interpreted, at *source.Path) {
 	p := at.Field(shellField)
-	if spec.GetShell() == nil || r.IsSettled(p) || r.IsSettled(at.Field("command")) {
+	if spec.GetShell() == nil || r.IsSettled(at.Field("command")) {
 		return
 	}
 	switch text := spec.GetCommand().GetStringValue(); {

@@ -17,9 +17,6 @@ type kubernetesRules struct{ *decoder }
 // check checks a task of type k8s_job and its spec. at is the path of the task.
 func (r kubernetesRules) check(task *v1.TaskDefinition, spec *v1.K8SJobSpec, at *source.Path) {
 	p := at.Field("spec")
-	if r.IsSettled(p) {
-		return
-	}
 	r.cluster(spec, p)
 	template, problems := podspec.Template(spec)
 	variables := slices.Concat(slices.Sorted(maps.Keys(task.GetEnv())), slices.Sorted(maps.Keys(task.GetSecretEnv())))
@@ -27,7 +24,7 @@ func (r kubernetesRules) check(task *v1.TaskDefinition, spec *v1.K8SJobSpec, at 
 		r.podProblem(problem, p)
 	}
 	target := at.Field("constraints").Field("targetNode")
-	if node, part, ok := strings.Cut(task.GetConstraints().GetTargetNode(), ":"); ok && !r.IsSettled(target) {
+	if node, part, ok := strings.Cut(task.GetConstraints().GetTargetNode(), ":"); ok {
 		hint := "write " + node
 		if strings.Contains(part, ":") {
 			hint += "; resources.gpus is the number of GPUs of the pod"
@@ -46,9 +43,6 @@ func (r kubernetesRules) podProblem(problem podspec.Problem, p *source.Path) {
 			p = p.Item(step)
 		}
 	}
-	if r.IsSettled(p) {
-		return
-	}
 	position := r.locate(p)
 	if problem.AtKey {
 		position = r.locateKey(p)
@@ -63,13 +57,13 @@ func (r kubernetesRules) cluster(spec *v1.K8SJobSpec, p *source.Path) {
 		name string
 		at   *source.Path
 	}{{spec.GetCluster(), cluster}, {spec.GetClusterContext(), context}} {
-		if condition.HasTemplate(named.name) && !r.IsSettled(named.at) {
+		if condition.HasTemplate(named.name) {
 			r.Add(r.locate(named.at), named.at, named.at.Local()+" has an expression; the cluster must be known when the task is placed", "write its name from the flag --kube of the workers")
 			continue
 		}
 		r.word(named.name, named.at, v1.IsClusterName, "not a valid cluster name", "at most 63 letters, digits, '.', '_' and '-', the first a letter or digit")
 	}
-	if spec.GetCluster() != "" && spec.GetClusterContext() != "" && spec.GetCluster() != spec.GetClusterContext() && !r.IsSettled(context) && !r.IsSettled(cluster) {
+	if spec.GetCluster() != "" && spec.GetClusterContext() != "" && spec.GetCluster() != spec.GetClusterContext() && !r.IsSettled(cluster) {
 		r.Add(r.locateKey(context), context, "spec.clusterContext is another name for spec.cluster, but the two differ", "leave clusterContext out")
 	}
 }

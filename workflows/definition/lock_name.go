@@ -41,7 +41,7 @@ func CheckLockName(template, name string) error {
 
 // lockName checks the templates in the name of a lock, and the text around them.
 func (s *sight) lockName(text string, p *source.Path) {
-	if !condition.HasTemplate(text) || s.IsSettled(p) {
+	if !condition.HasTemplate(text) {
 		return
 	}
 	s.template(text, p)

@@ -101,16 +101,13 @@ func (r misplacedTemplates) bareExpression(field protoreflect.FieldDescriptor, v
 	}
 	inner, opened := strings.CutPrefix(strings.TrimPrefix(strings.TrimSpace(text), "$"), "{{")
 	inner, closed := strings.CutSuffix(inner, "}}")
-	if opened && closed && !r.IsSettled(p) {
+	if opened && closed {
 		r.Fail(r.locate(p), p, p.Local()+" is an expression, written without braces", "write "+source.Quote(strings.TrimSpace(inner)))
 	}
 }
 
 // report reports a template in a place where none is replaced.
 func (r misplacedTemplates) report(p *source.Path) {
-	if r.IsSettled(p) {
-		return
-	}
 	hint := "use it in env: FILE: ${{ parent.discover.output.file }}"
 	switch label := p.Local(); {
 	case strings.HasPrefix(label, "secretEnv."):

@@ -36,9 +36,7 @@ func (r modelRules) validate(m proto.Message, p *source.Path) {
 			continue
 		}
 		at, field := descend(m.ProtoReflect().Descriptor(), violation.Proto.GetField(), p)
-		if !r.IsSettled(at) {
-			r.violation(violation, field, at)
-		}
+		r.violation(violation, field, at)
 	}
 }
 

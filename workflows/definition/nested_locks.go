@@ -31,7 +31,7 @@ func (n nestedLocks) limit(s *v1.Semaphore, p *source.Path) {
 		n.limits[s.GetName()] = semaphoreLimit{s.GetLimit(), p}
 		return
 	}
-	if first.limit != s.GetLimit() && !n.IsSettled(p) {
+	if first.limit != s.GetLimit() {
 		where := first.at.String()
 		if line := n.locate(first.at).Line; line > 0 {
 			where += fmt.Sprintf(" (line %d)", line)

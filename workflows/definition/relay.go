@@ -21,9 +21,7 @@ func (r relayRules) check(spec *v1.ClaudeRelaySpec, p *source.Path) {
 	r.notBlank(spec.GetPrompt(), p.Field("prompt"))
 	target := p.Field("targetSessionId")
 	if condition.HasTemplate(spec.GetTargetSessionId()) {
-		if !r.IsSettled(target) {
-			r.Add(r.locate(target), target, "spec.targetSessionId has an expression; the session must be known when the task is placed", "write its name from `switchyard agent sessions`")
-		}
+		r.Add(r.locate(target), target, "spec.targetSessionId has an expression; the session must be known when the task is placed", "write its name from `switchyard agent sessions`")
 		return
 	}
 	r.word(spec.GetTargetSessionId(), target, v1.IsSessionID, "not a valid session name", "at most 64 letters, digits, '.', '_' and '-', the first a letter or digit")

@@ -16,7 +16,7 @@ type scheduleRules struct{ *decoder }
 // check checks the schedule of a stored workflow.
 func (r scheduleRules) check(def *v1.Definition, p *source.Path) {
 	s := def.GetSchedule()
-	if s == nil || r.IsSettled(p) {
+	if s == nil {
 		return
 	}
 	if r.depth > 0 {
@@ -27,16 +27,13 @@ func (r scheduleRules) check(def *v1.Definition, p *source.Path) {
 	if zone := r.timezone(s, p.Field("timezone")); zone != nil {
 		r.crons(s, zone, p)
 	}
-	if len(def.GetInputs()) > 0 && !r.IsSettled(p.Field("input")) {
+	if len(def.GetInputs()) > 0 {
 		inputRules{r.decoder}.input(def, s.GetInput(), p.Field("input"), false)
 	}
 }
 
 // timezone returns the time zone of a schedule, or nil if it has reported a problem.
 func (r scheduleRules) timezone(s *v1.ScheduleDefinition, p *source.Path) *time.Location {
-	if r.IsSettled(p) {
-		return nil
-	}
 	zone, err := cron.Zone(s.GetTimezone())
 	if bad, ok := errors.AsType[*cron.Error](err); ok {
 		r.Add(r.locate(p), p, p.Local()+" is "+source.Quote(s.GetTimezone())+", "+bad.Message, bad.Hint)
@@ -47,9 +44,6 @@ func (r scheduleRules) timezone(s *v1.ScheduleDefinition, p *source.Path) *time.
 // crons checks the times of a schedule.
 func (r scheduleRules) crons(s *v1.ScheduleDefinition, zone *time.Location, p *source.Path) {
 	at := p.Field("cron")
-	if r.IsSettled(at) {
-		return
-	}
 	var all []cron.Expression
 	inZone, good := false, true
 	for i, text := range s.GetCron() {
@@ -67,16 +61,13 @@ func (r scheduleRules) crons(s *v1.ScheduleDefinition, zone *time.Location, p *s
 		r.Warn(r.locateKey(zone), zone, "schedule.timezone has no effect on @every, which counts from 1970", "")
 	}
 	gap, delay := cron.ShortestGap(all, zone), p.Field("jitter")
-	if gap > 0 && Jitter(s) > gap && !r.IsSettled(delay) {
+	if gap > 0 && Jitter(s) > gap {
 		r.Warn(r.locate(delay), delay, fmt.Sprintf("schedule.jitter is %s, but two times are only %s apart; no start is delayed beyond the next time", s.GetJitter(), cron.Duration(gap)), "")
 	}
 }
 
 // cron parses an expression of a schedule. ok is false if it has reported a problem.
 func (r scheduleRules) cron(text string, p *source.Path) (e cron.Expression, ok bool) {
-	if r.IsSettled(p) {
-		return e, false
-	}
 	e, err := cron.Parse(text)
 	if bad, ok := errors.AsType[*cron.Error](err); ok {
 		r.Add(r.locate(p), p, p.Local()+" is "+source.Quote(text)+", "+bad.Message, bad.Hint)

@@ -65,7 +65,7 @@ func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto
 
 // flow checks the rules between fields of a task.
 func (r taskRules) flow(task *v1.TaskDefinition, at *source.Path) {
-	if p := at.Field("when"); task.GetWhen() != "" && !r.IsSettled(p) {
+	if p := at.Field("when"); task.GetWhen() != "" {
 		if len(task.GetDependsOn()) == 0 && !r.IsSettled(at.Field("dependsOn")) {
 			r.Add(r.locateKey(p), p, "when depends on the ends of other tasks, but dependsOn names none", "")
 		}
@@ -73,7 +73,7 @@ func (r taskRules) flow(task *v1.TaskDefinition, at *source.Path) {
 			r.Add(r.locateKey(p), p, "when and onFailure: run are mutually exclusive", "when: always starts the task regardless of how the others ended")
 		}
 	}
-	if p := at.Field("cache").Field("key"); task.GetCache().GetKey() != "" && !r.IsSettled(p) {
+	if p := at.Field("cache").Field("key"); task.GetCache().GetKey() != "" {
 		r.emptyText(task.GetCache().GetKey(), p)
 	}
 	if p := at.Field("semaphore"); task.GetMutex() != "" && task.GetSemaphore() != nil {
@@ -89,7 +89,7 @@ func (r taskRules) fieldScopes(task *v1.TaskDefinition, at *source.Path) {
 	}
 	for _, s := range fieldScopes {
 		p := extend(at, s.field)
-		if !s.isSet(task) || r.IsSettled(p) || s.affects(task) {
+		if !s.isSet(task) || s.affects(task) {
 			continue
 		}
 		hint, reason := s.hint, s.reason
@@ -107,14 +107,14 @@ func (r taskRules) fieldScopes(task *v1.TaskDefinition, at *source.Path) {
 func (r taskRules) approval(spec *v1.ApprovalSpec, p *source.Path) {
 	r.duration(spec.GetTimeout(), p.Field("timeout"))
 	on := p.Field("onTimeout")
-	if spec.GetOnTimeout() != "" && spec.GetTimeout() == "" && !r.IsSettled(on) && !r.IsSettled(p.Field("timeout")) {
+	if spec.GetOnTimeout() != "" && spec.GetTimeout() == "" && !r.IsSettled(p.Field("timeout")) {
 		r.Add(r.locateKey(on), on, "spec.onTimeout has no effect without timeout", "timeout: 24h waits for a day")
 	}
 }
 
 // shell checks the spec of a task of type shell.
 func (r taskRules) shell(spec *v1.ShellSpec, p *source.Path) {
-	if at := p.Field("network"); spec.GetNetwork() != "" && !spec.GetSandbox() && !r.IsSettled(at) && !r.IsSettled(p.Field("sandbox")) {
+	if at := p.Field("network"); spec.GetNetwork() != "" && !spec.GetSandbox() && !r.IsSettled(p.Field("sandbox")) {
 		r.Add(r.locateKey(at), at, "spec.network is for a sandbox; a command without one has the node's network", "add sandbox: true, or leave network out")
 	}
 }
@@ -122,7 +122,7 @@ func (r taskRules) shell(spec *v1.ShellSpec, p *source.Path) {
 // childRun checks the spec of a task of type run.
 func (r taskRules) childRun(spec *v1.RunSpec, p *source.Path) {
 	workflow, definition := p.Field("workflow"), p.Field("definition")
-	if r.IsSettled(workflow) || r.IsSettled(definition) || r.IsSettled(p) {
+	if r.IsSettled(workflow) || r.IsSettled(definition) {
 		return
 	}
 	name, inline := spec.GetWorkflow(), spec.GetDefinition() != nil
@@ -137,7 +137,7 @@ func (r taskRules) childRun(spec *v1.RunSpec, p *source.Path) {
 	default:
 		r.noteStored(name, workflow)
 	}
-	if def := r.inner[p.String()]; len(def.GetInputs()) > 0 && !r.IsSettled(p.Field("input")) {
+	if def := r.inner[p.String()]; len(def.GetInputs()) > 0 {
 		inputRules{r.decoder}.input(def, spec.GetInput(), p.Field("input"), true)
 	}
 }

@@ -18,7 +18,7 @@ func (d *decoder) nul(at source.Position, p *source.Path) {
 // heartbeatTimeout checks how long the node of an attempt may be silent.
 func (d *decoder) heartbeatTimeout(text string, p *source.Path) {
 	d.duration(text, p)
-	if _, err := parseDuration(text); text == "" || err != nil || d.IsSettled(p) {
+	if _, err := parseDuration(text); text == "" || err != nil {
 		return
 	}
 	if timeout := duration(text); timeout < MinHeartbeatTimeout || timeout > MaxHeartbeatTimeout {
@@ -35,7 +35,7 @@ const (
 
 // notBlank reports a text of only spaces where one is required. The model reports an empty text.
 func (d *decoder) notBlank(text string, p *source.Path) {
-	if text != "" && strings.TrimSpace(text) == "" && !d.IsSettled(p) {
+	if text != "" && strings.TrimSpace(text) == "" {
 		d.Add(d.locate(p), p, p.Local()+" is blank", "")
 	}
 }
@@ -46,7 +46,7 @@ func (d *decoder) duration(text string, p *source.Path) {
 
 // durationOr checks a duration. ofZero explains the meaning of "0".
 func (d *decoder) durationOr(text string, p *source.Path, ofZero string) {
-	if text == "" || d.IsSettled(p) {
+	if text == "" {
 		return
 	}
 	_, err := parseDuration(text)
@@ -67,7 +67,7 @@ func (d *decoder) durationOr(text string, p *source.Path, ofZero string) {
 
 // word reports a text that the function good rejects. It skips a text with a template, whose value is not known yet.
 func (d *decoder) word(text string, p *source.Path, good func(string) bool, what, hint string) {
-	if text == "" || condition.HasTemplate(text) || d.IsSettled(p) || good(text) {
+	if text == "" || condition.HasTemplate(text) || good(text) {
 		return
 	}
 	d.Add(d.locate(p), p, p.Local()+" is "+source.Quote(text)+", which is "+what, hint)

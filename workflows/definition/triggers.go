@@ -11,7 +11,7 @@ import (
 // neverTriggered warns about a when that does not hold however the parents of its task end.
 func (w *taskWarnings) neverTriggered(def *v1.Definition, task *v1.TaskDefinition, at *source.Path) {
 	p, parents := at.Field("when"), task.GetDependsOn()
-	if task.GetWhen() == "" || len(parents) == 0 || w.IsSettled(p) || w.IsSettled(at.Field("dependsOn")) {
+	if task.GetWhen() == "" || len(parents) == 0 {
 		return
 	}
 	if w.outcomes == nil {

@@ -52,10 +52,10 @@ func (r variableRules) secret(secrets, env map[string]string, p *source.Path) {
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
 		at := p.Key(name)
 		r.settable(name, at)
-		if _, twice := env[name]; twice && !r.IsSettled(at) {
+		if _, twice := env[name]; twice {
 			r.Add(r.locateKey(at), at, "environment variable "+source.Quote(name)+" is in env and in secretEnv", "keep one of them")
 		}
-		if _, fault := secretref.Parse(secrets[name]); fault != nil && !r.IsSettled(at) && !condition.HasTemplate(secrets[name]) {
+		if _, fault := secretref.Parse(secrets[name]); fault != nil && !condition.HasTemplate(secrets[name]) {
 			r.AddHidden(r.locate(at), at, at.Local()+" "+fault.Reason, fault.Hint)
 		}
 	}
@@ -63,7 +63,7 @@ func (r variableRules) secret(secrets, env map[string]string, p *source.Path) {
 
 // settable reports a variable that Switchyard sets itself.
 func (r variableRules) settable(name string, at *source.Path) {
-	if strings.HasPrefix(name, ownVariables) && !slices.Contains(settableVariables, name) && !r.IsSettled(at) {
+	if strings.HasPrefix(name, ownVariables) && !slices.Contains(settableVariables, name) {
 		r.Add(r.locateKey(at), at, "environment variable "+source.Quote(name)+" cannot be set: Switchyard sets all that begin with "+ownVariables,
 			"choose another name; only "+strings.Join(settableVariables, " and ")+" may be set")
 	}

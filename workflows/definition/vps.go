@@ -31,7 +31,7 @@ func (r machineRules) check(spec *v1.VpsSpec, p *source.Path) {
 	if idle := p.Field("idleTimeout"); !condition.HasTemplate(spec.GetIdleTimeout()) {
 		r.durationOr(spec.GetIdleTimeout(), idle, `"0" means never`)
 	}
-	if program := p.Field("init"); len(spec.GetInit()) > 0 && spec.GetInit()[0] == "" && !r.IsSettled(program) {
+	if program := p.Field("init"); len(spec.GetInit()) > 0 && spec.GetInit()[0] == "" {
 		r.Add(r.locate(program.Item(0)), program, "spec.init begins with an empty string; the program to run is missing", "such as [/sbin/init]")
 	}
 }
@@ -54,7 +54,7 @@ func (r machineRules) virtualMachine(spec *v1.VpsSpec, p *source.Path) {
 // sshPublicKey checks the keys that may log in. A text that is not a key may be a secret, so neither the message nor the
 // snippet of the problem shows it.
 func (r machineRules) sshPublicKey(text string, p *source.Path) {
-	if text == "" || condition.HasTemplate(text) || r.IsSettled(p) {
+	if text == "" || condition.HasTemplate(text) {
 		return
 	}
 	_, fault := sshkey.Parse(text)

@@ -88,7 +88,7 @@ func (w *taskWarnings) waitsForMachine(def *v1.Definition, task *v1.TaskDefiniti
 	for i, name := range task.GetDependsOn() {
 		before := def.GetTasks()[name]
 		ends := before.GetTimeout() != "" || before.GetDeadline() != "" || before.GetSpec().GetFields()["idleTimeout"].GetStringValue() != ""
-		if p := at.Field("dependsOn").Item(i); v1.Lasts(before.GetType()) && !ends && !w.IsSettled(p) {
+		if p := at.Field("dependsOn").Item(i); v1.Lasts(before.GetType()) && !ends {
 			w.Warn(w.locate(p), p, fmt.Sprintf("%s runs until it is stopped, and this task waits until then", name),
 				"give "+name+" an idleTimeout or a timeout so that it ends by itself, or remove it from dependsOn so that this task runs beside it")
 		}

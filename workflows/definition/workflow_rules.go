@@ -13,10 +13,10 @@ type workflowRules struct{ *decoder }
 // a2a warns about a workflow that is offered to other agents although they will not find or choose it.
 func (r workflowRules) a2a(def *v1.Definition, p *source.Path) {
 	switch {
-	case !def.GetA2A() || r.IsSettled(p):
+	case !def.GetA2A():
 	case r.depth > 0:
 		r.Warn(r.locateKey(p), p, "a2a has no effect in the definition of a task of type run", "`switchyard workflows put` offers a stored definition")
-	case strings.TrimSpace(def.GetDescription()) == "" && !r.IsSettled(r.base.Field("description")):
+	case strings.TrimSpace(def.GetDescription()) == "":
 		r.Warn(r.locateKey(p), p, "a2a offers the workflow to other agents, but it has no description", "other agents choose a skill by its description")
 	}
 }
@@ -33,7 +33,7 @@ const escapeInKeys = "__0x"
 
 // name reports a workflow name that contains escapeInKeys, which the pattern of the model cannot exclude.
 func (r workflowRules) name(name string, p *source.Path) {
-	if strings.Contains(name, escapeInKeys) && !r.IsSettled(p) {
+	if strings.Contains(name, escapeInKeys) {
 		r.Add(r.locate(p), p, "workflow name "+source.Quote(name)+" is not allowed: it contains "+escapeInKeys, "did you mean "+strings.ReplaceAll(name, escapeInKeys, "_0x")+"?")
 	}
 }

@@ -64,8 +64,12 @@ type Report struct {
 	Compared int
 }
 
-// Add reports a problem. Err later removes duplicates, because an alias turns one place of the document into many values.
+// Add reports a problem, unless p is settled. Err later removes duplicates, because an alias turns one place of the document into
+// many values.
 func (r *Report) Add(at Position, p *Path, message, hint string) *v1.Problem {
+	if r.IsSettled(p) {
+		return &v1.Problem{}
+	}
 	if r.IsFull() {
 		r.Dropped++
 		return &v1.Problem{}

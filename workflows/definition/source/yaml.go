@@ -108,15 +108,16 @@ func (y *yamlReader) read(n *yaml.Node, p *Path, depth int) *Node {
 		delete(y.open, n.Alias)
 		return tree
 	case yaml.SequenceNode:
-		y.checkTag(n, p, "!!seq")
 		list := &Node{Kind: Sequence, At: at}
 		for i, item := range n.Content {
 			list.Items = append(list.Items, y.read(item, p.Item(i), depth+1))
 		}
+		y.checkTag(n, p, "!!seq")
 		return list
 	case yaml.MappingNode:
+		tree := y.readMapping(n, p, depth)
 		y.checkTag(n, p, "!!map")
-		return y.readMapping(n, p, depth)
+		return tree
 	}
 	return y.readScalar(n, p)
 }
