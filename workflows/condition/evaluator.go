@@ -37,12 +37,12 @@ type View struct {
 // a hundred MiB, and it returns within milliseconds after ctx is done. It does not modify the view, and the view must not
 // change meanwhile. Returned values may share parts of the view.
 type Evaluator struct {
-	programs *cache
+	programs cache[written, *program]
 }
 
 // NewEvaluator returns an Evaluator with an empty cache.
 func NewEvaluator() *Evaluator {
-	return &Evaluator{programs: newCache(maxPrograms, maxProgramText)}
+	return &Evaluator{programs: cache[written, *program]{entries: maxPrograms, text: maxProgramText}}
 }
 
 // Evaluate reports whether a condition is true for a view. A blank condition is true. With an error the result is false; the
@@ -200,7 +200,7 @@ var errBlank = errors.New("there is no expression")
 
 func (e *Evaluator) program(expr string, kind Kind) (*program, error) {
 	key := written{kind: kind, expr: expr}
-	if p := e.programs.get(key); p != nil {
+	if p, ok := e.programs.get(key); ok {
 		return p, nil
 	}
 	l, err := theLanguage()
@@ -215,6 +215,6 @@ func (e *Evaluator) program(expr string, kind Kind) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.programs.put(key, p)
+	e.programs.put(key, len(expr), p)
 	return p, nil
 }

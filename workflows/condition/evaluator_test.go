@@ -178,7 +178,7 @@ func (c doneMeanwhile) Err() error {
 
 // TestEvaluatorIsSafeForConcurrentUse shares one Evaluator with a small cache among goroutines, for the race detector.
 func TestEvaluatorIsSafeForConcurrentUse(t *testing.T) {
-	e, view := &Evaluator{programs: newCache(4, 1<<10)}, sample(t)
+	e, view := &Evaluator{programs: cache[written, *program]{entries: 4, text: 1 << 10}}, sample(t)
 	var group sync.WaitGroup
 	for worker := range 8 {
 		group.Go(func() {
@@ -192,27 +192,21 @@ func TestEvaluatorIsSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if n := e.programs.order.Len(); n > 4 || n != len(e.programs.programs) {
-		t.Errorf("the cache holds %d programs, and %d by name", n, len(e.programs.programs))
+	if n := len(e.programs.made); n > 4 {
+		t.Errorf("the cache holds %d programs", n)
 	}
 }
 
-func TestCacheBounds(t *testing.T) {
-	c := newCache(3, 10)
-	for _, expr := range []string{"aaa", "bbb", "ccc"} {
-		c.put(written{expr: expr}, &program{})
-	}
-	c.put(written{expr: "aaa"}, &program{}) // again, by another goroutine
-	c.get(written{expr: "aaa"})
-	c.put(written{expr: "dd"}, &program{}) // more than 10 bytes, so bbb, the least recently used, is evicted
-	c.put(written{expr: "e"}, &program{})  // more than 3 programs, so ccc is evicted
-	for expr, want := range map[string]bool{"aaa": true, "bbb": false, "ccc": false, "dd": true, "e": true} {
-		if got := c.get(written{expr: expr}) != nil; got != want {
-			t.Errorf("%s is kept: %v, want %v", expr, got, want)
+func TestCacheIsBounded(t *testing.T) {
+	c := cache[string, bool]{entries: 3, text: 10}
+	for _, put := range []struct {
+		text string
+		kept int
+	}{{"aaa", 1}, {"bbb", 2}, {"aaa", 2}, {"ccc", 3}, {"d", 1}, {"eeeeeeeee", 2}, {"ff", 1}} {
+		c.put(put.text, len(put.text), true)
+		if _, ok := c.get(put.text); !ok || len(c.made) != put.kept {
+			t.Errorf("after %s it holds %v, want %d", put.text, c.made, put.kept)
 		}
-	}
-	if c.used != 6 {
-		t.Errorf("used %d bytes, want 6", c.used)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
-	"sync"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -21,31 +20,17 @@ type pattern struct {
 	err    error
 }
 
-// patterns caches the regular expressions of one program: the literal ones and some that were computed. It is safe for
-// concurrent use.
-type patterns struct {
-	mu   sync.Mutex
-	kept map[string]*pattern
-}
-
 // maxPatterns is the most regular expressions that a program caches.
 const maxPatterns = 32
 
-func (p *patterns) get(text string) *pattern {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if found, ok := p.kept[text]; ok {
-		return found
+// pattern returns a regular expression from the cache, which has the literal ones of the program and some that were computed.
+func (p *program) pattern(text string) *pattern {
+	found, ok := p.patterns.get(text)
+	if !ok {
+		found = compilePattern(text)
+		p.patterns.put(text, len(text), found)
 	}
-	made := compilePattern(text)
-	if len(p.kept) >= maxPatterns {
-		clear(p.kept)
-	}
-	if p.kept == nil {
-		p.kept = make(map[string]*pattern)
-	}
-	p.kept[text] = made
-	return made
+	return found
 }
 
 var errPatternSize = errors.New("the regular expression is too large")
@@ -76,7 +61,7 @@ func (p *program) matches(args ...ref.Val) ref.Val {
 	if !ok || len(args) != 2 {
 		return types.MaybeNoSuchOverloadErr(args[0])
 	}
-	found := p.patterns.get(expression)
+	found := p.pattern(expression)
 	if found.err != nil {
 		return types.WrapErr(fmt.Errorf("regular expression %.80q: %w", expression, found.err))
 	}
@@ -89,7 +74,7 @@ func (p *program) matchCost(overload string, args []ref.Val) uint64 {
 	if !ok {
 		return 1
 	}
-	found := p.patterns.get(expression)
+	found := p.pattern(expression)
 	cost := 1 + uint64(len(text))*uint64(found.size)/matchRate
 	if overload == dynamicMatch {
 		cost += uint64(len(expression)) + uint64(found.size)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -20,14 +21,14 @@ type program struct {
 	text     *expression
 	model    *model
 	calls    map[string]*functions.Overload
-	patterns patterns
+	patterns cache[string, *pattern]
 	parents  []string // parents that it names
 	dynamic  bool     // it reads parents that it does not name
 }
 
 // plan makes a checked expression executable.
 func (l *language) plan(e *expression, more ...cel.ProgramOption) (*program, error) {
-	p := &program{kind: e.kind, text: e, model: l.model, calls: l.calls}
+	p := &program{kind: e.kind, text: e, model: l.model, calls: l.calls, patterns: cache[string, *pattern]{entries: maxPatterns, text: math.MaxInt}}
 	for _, r := range e.readings {
 		switch {
 		case r.isInput:

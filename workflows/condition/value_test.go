@@ -88,6 +88,11 @@ func TestValue(t *testing.T) {
 		"math.greatest(1, build.count)":                      "3",
 		"parent.build.exitCode === 0 ? 'ok' : 'bad'":         `"ok"`,
 		"/^a/.test(build.files[0])":                          "true",
+		"/A/gi.test(/a/.test('a') ? 'b' : 'ca')":             "false",
+		"!/x'\\d/ims.test(string(('X\\'1')))":                "false",
+		"'===' + \"!==\" // ===":                             `"===!=="`,
+		"[8.0][0] / 2.0 / (2.0) / 2.0":                       "1",
+		"true ?.5 : 2.0":                                     "0.5",
 		"parent['notify-failure'].output":                    "{}",
 	}
 	e, view := NewEvaluator(), fanned(t)
