@@ -1,105 +1,79 @@
 package definition
 
 import (
+	"fmt"
 	"testing"
 
-	"google.golang.org/protobuf/types/known/structpb"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// A machine goes to a node that has its backend.
-func TestMachinesNeedTheirBackend(t *testing.T) {
-	task := func(backend string, constraints *v1.Constraints) *v1.TaskDefinition {
-		fields := map[string]*structpb.Value{}
-		if backend != "" {
-			fields["backend"] = structpb.NewStringValue(backend)
+// TestConstraintsHaveWhatASpecNeeds checks what the spec of a task adds to its constraints, whose own values take precedence.
+func TestConstraintsHaveWhatASpecNeeds(t *testing.T) {
+	const said = "constraints: { nodeLabels: [server], requiresExecutors: [shell], requiresCapabilities: { kvm: nvidia } }"
+	own := &v1.Constraints{NodeLabels: []string{"server"}, RequiresExecutors: []string{"shell"}, RequiresCapabilities: map[string]string{"kvm": "nvidia"}}
+	with := func(executors []string, capability string) *v1.Constraints {
+		c := proto.CloneOf(own)
+		c.RequiresExecutors = append(c.RequiresExecutors, executors...)
+		if capability != "" {
+			c.RequiresCapabilities[capability] = "true"
 		}
-		return &v1.TaskDefinition{Type: v1.TypeVPS, Spec: &structpb.Struct{Fields: fields}, Constraints: constraints}
+		return c
 	}
-	said := &v1.Constraints{RequiresExecutors: []string{"shell"}, RequiresCapabilities: map[string]string{"kvm": "true"}}
-	for name, test := range map[string]struct {
-		task         *v1.TaskDefinition
-		executors    int
-		capabilities map[string]string
-	}{
-		"container":            {task("", nil), 1, nil},
-		"named container":      {task("docker", said), 2, said.GetRequiresCapabilities()},
-		"virtual machine":      {task("qemu", nil), 0, map[string]string{"qemu": "true"}},
-		"virtual machine, KVM": {task("qemu", said), 1, map[string]string{"qemu": "true", "kvm": "true"}},
+	capability := func(name string) *v1.Constraints {
+		return &v1.Constraints{RequiresCapabilities: map[string]string{name: "true"}}
+	}
+	engine := &v1.Constraints{RequiresExecutors: []string{"container"}}
+	for task, want := range map[string]*v1.Constraints{
+		"type: shell, spec: { command: x }":                                  nil,
+		"type: shell, spec: { command: x, sandbox: false }":                  nil,
+		"type: shell, spec: { command: x, sandbox: true }":                   capability("sandbox"),
+		"type: shell, spec: { command: x, sandbox: true }, " + said:          with(nil, "sandbox"),
+		"type: vps, spec: { image: x }":                                      engine,
+		"type: vps, spec: { image: x, backend: docker }, " + said:            with([]string{"container"}, ""),
+		"type: vps, spec: { vmImage: /x, backend: qemu }":                    capability("qemu"),
+		"type: vps, spec: { vmImage: /x, backend: qemu }, " + said:           with(nil, "qemu"),
+		"type: subagent, spec: { prompt: x, tools: [shell] }":                capability("sandbox"),
+		"type: subagent, spec: { prompt: x, tools: [shell], image: x }":      engine,
+		"type: subagent, spec: { prompt: x, tools: [files] }":                nil,
+		"type: claude_relay, spec: { prompt: x, targetSessionId: one }":      capability(v1.SessionCapability("one")),
+		"type: k8s_job, spec: { image: x, cluster: one }":                    capability(v1.ClusterCapability("one")),
+		"type: shell, spec: { command: ls $SWITCHYARD_SHARED_DIR }, " + said: with(nil, v1.SharedDirCapability),
+		"type: shell, spec: { command: x, sandbox: true }, constraints: { requiresCapabilities: { sandbox: strict } }": {
+			RequiresCapabilities: map[string]string{"sandbox": "strict"}},
 	} {
-		got := Constraints(test.task)
-		if len(got.GetRequiresExecutors()) != test.executors || len(got.GetRequiresCapabilities()) != len(test.capabilities) {
-			t.Errorf("%s: %v", name, got)
+		def := parse(t, "a.yaml", "name: a\ntasks: { a: { "+task+" } }")
+		before := proto.CloneOf(def)
+		if diff := cmp.Diff(want, Constraints(def.GetTasks()["a"]), protocmp.Transform()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", task, diff)
 		}
-		for key, value := range test.capabilities {
-			if got.GetRequiresCapabilities()[key] != value {
-				t.Errorf("%s: %v", name, got)
-			}
+		if !proto.Equal(def, before) {
+			t.Errorf("%s: the definition was changed", task)
 		}
-	}
-	if len(said.GetRequiresExecutors()) != 1 || len(said.GetRequiresCapabilities()) != 1 {
-		t.Errorf("what the task says was changed: %v", said)
-	}
-}
-
-// The commands of an agent need a sandbox, or a container engine for their image.
-func TestAgentsWithCommandsNeedAPlaceForThem(t *testing.T) {
-	task := func(fields map[string]any) *v1.Constraints {
-		spec, err := structpb.NewStruct(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return Constraints(&v1.TaskDefinition{Type: v1.TypeSubagent, Spec: spec})
-	}
-	shell := []any{"shell"}
-	if c := task(map[string]any{"tools": shell}); c.GetRequiresCapabilities()["sandbox"] != "true" || len(c.GetRequiresExecutors()) != 0 {
-		t.Errorf("in a sandbox: %v", c)
-	}
-	if c := task(map[string]any{"tools": shell, "image": "x"}); len(c.GetRequiresCapabilities()) != 0 || len(c.GetRequiresExecutors()) != 1 {
-		t.Errorf("in an image: %v", c)
-	}
-	if c := task(map[string]any{"tools": []any{"files"}, "image": "x"}); c != nil {
-		t.Errorf("without commands: %v", c)
 	}
 }
 
 // A task that names the shared folder goes to a node that has one.
 func TestTaskThatNamesTheSharedFolderNeedsIt(t *testing.T) {
-	command := func(text string) map[string]any { return map[string]any{"command": text} }
-	for name, test := range map[string]struct {
-		taskType string
-		spec     map[string]any
-		env      map[string]string
-		needs    bool
-	}{
-		"in braces":        {v1.TypeShell, command(`rm -rf "${SWITCHYARD_SHARED_DIR}/x"`), nil, true},
-		"in a list":        {v1.TypeContainer, map[string]any{"command": []any{"sh", "-c", "ls $SWITCHYARD_SHARED_DIR/"}}, nil, true},
-		"in a program":     {v1.TypeShell, command(`python3 -c 'import os; os.environ["SWITCHYARD_SHARED_DIR"]'`), nil, true},
-		"of an agent":      {v1.TypeSubagent, map[string]any{"prompt": "write to $SWITCHYARD_SHARED_DIR"}, nil, true},
-		"in env":           {v1.TypeShell, command("true"), map[string]string{"OUT": "$SWITCHYARD_SHARED_DIR/out"}, true},
-		"with an error":    {v1.TypeShell, command("ls ${SWITCHYARD_SHARED_DIR:?}/"), nil, true},
-		"fallback and not": {v1.TypeShell, command("cd ${SWITCHYARD_SHARED_DIR:-/tmp}; ls $SWITCHYARD_SHARED_DIR-old"), nil, true},
-		"fallback":         {v1.TypeShell, command("cd ${SWITCHYARD_SHARED_DIR:-/tmp}; ls ${SWITCHYARD_SHARED_DIR-.} ${SWITCHYARD_SHARED_DIR:+x}"), nil, false},
-		"another variable": {v1.TypeShell, command("ls $SWITCHYARD_SHARED_DIRECTORY $MY_SWITCHYARD_SHARED_DIR"), nil, false},
-		"none":             {v1.TypeShell, command("true"), nil, false},
-		"in a child":       {v1.TypeRun, map[string]any{"definition": map[string]any{"tasks": map[string]any{"a": command("ls $SWITCHYARD_SHARED_DIR")}}}, nil, false},
-		"in a Job":         {v1.TypeK8sJob, command("ls $SWITCHYARD_SHARED_DIR"), nil, false},
+	for task, needs := range map[string]bool{
+		`type: shell, spec: { command: 'rm -rf "${SWITCHYARD_SHARED_DIR}/x"' }`:                                                          true,
+		`type: container, spec: { image: x, command: [sh, -c, ls $SWITCHYARD_SHARED_DIR/] }`:                                             true,
+		`type: shell, spec: { command: [python3, -c, 'import os; os.environ["SWITCHYARD_SHARED_DIR"]'] }`:                                true,
+		`type: subagent, spec: { prompt: write to $SWITCHYARD_SHARED_DIR }`:                                                              true,
+		`type: shell, spec: { command: x }, env: { OUT: $SWITCHYARD_SHARED_DIR/out }`:                                                    true,
+		`type: shell, spec: { command: "ls ${SWITCHYARD_SHARED_DIR:?}/" }`:                                                               true,
+		`type: shell, spec: { command: "cd ${SWITCHYARD_SHARED_DIR:-/tmp}; ls $SWITCHYARD_SHARED_DIR-old" }`:                             true,
+		`type: shell, spec: { command: "cd ${SWITCHYARD_SHARED_DIR:-/tmp}; ls ${SWITCHYARD_SHARED_DIR-.} ${SWITCHYARD_SHARED_DIR:+x}" }`: false,
+		`type: shell, spec: { command: ls $SWITCHYARD_SHARED_DIRECTORY $MY_SWITCHYARD_SHARED_DIR }`:                                      false,
+		`type: run, spec: { definition: { name: b, tasks: { a: { type: shell, spec: { command: ls $SWITCHYARD_SHARED_DIR } } } } }`:      false,
+		`type: k8s_job, spec: { image: x, command: ls $SWITCHYARD_SHARED_DIR }`:                                                          false,
 	} {
-		spec, err := structpb.NewStruct(test.spec)
-		if err != nil {
-			t.Fatal(err)
+		def := parse(t, "a.yaml", fmt.Sprintf("name: a\ntasks: { a: { %s } }", task))
+		if got := Constraints(def.GetTasks()["a"]).GetRequiresCapabilities()[v1.SharedDirCapability] == "true"; got != needs {
+			t.Errorf("%s: needs the folder: %t", task, got)
 		}
-		c := Constraints(&v1.TaskDefinition{Type: test.taskType, Spec: spec, Env: test.env})
-		if got := c.GetRequiresCapabilities()[v1.SharedDirCapability] == "true"; got != test.needs {
-			t.Errorf("%s: needs the folder: %t", name, got)
-		}
-	}
-	sandboxed, err := structpb.NewStruct(map[string]any{"command": "ls $SWITCHYARD_SHARED_DIR", "sandbox": true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c := Constraints(&v1.TaskDefinition{Type: v1.TypeShell, Spec: sandboxed}); len(c.GetRequiresCapabilities()) != 2 {
-		t.Errorf("in a sandbox: %v", c)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // TestTaskNeeds checks that placement learns everything that a node may not offer.
@@ -38,12 +39,34 @@ func TestTaskNeeds(t *testing.T) {
 		"program in another PATH":   {"{ type: subagent, spec: { prompt: x, agent: claude-code }, env: { PATH: /opt/bin } }", nil},
 		"program that a task names": {"{ type: subagent, spec: { prompt: x, command: [/opt/agent] } }", nil},
 	} {
-		def, err := Parse("needs.yaml", []byte("name: needs\ncontext: { n: lab }\ntasks:\n  t: "+test.task+"\n"))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		def := parse(t, "needs.yaml", "name: needs\ncontext: { n: lab }\ntasks:\n  t: "+test.task+"\n")
 		if diff := cmp.Diff(test.want, TaskNeeds(def.GetTasks()["t"]), protocmp.Transform()); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+func TestContainerNeeds(t *testing.T) {
+	tests := map[string]struct {
+		task string
+		want *historyv1.ContainerNeeds
+	}{
+		"no container": {"{ type: shell, spec: { command: make } }", nil},
+		"harmless":     {"{ type: container, spec: { image: a, network: none, user: \"0\" } }", nil},
+		"all": {`{ type: container, spec: { image: a, privileged: true, network: host, cap_add: [CAP_SYS_ADMIN, net_admin],
+			mounts: [{ host_path: /a/../b, container_path: /b }, { hostPath: /c, containerPath: /c, readOnly: true }] } }`,
+			&historyv1.ContainerNeeds{Privileged: true, HostNetwork: true, Capabilities: []string{"NET_ADMIN", "SYS_ADMIN"},
+				Mounts: []*v1.MountRule{{Path: "/b"}, {Path: "/c", ReadOnly: true}}}},
+		"a machine": {`{ type: vps, spec: { image: a, privileged: true, network: host, capAdd: [net_admin], mounts: [{ hostPath: /c, containerPath: /c, readOnly: true }] } }`,
+			&historyv1.ContainerNeeds{Privileged: true, HostNetwork: true, Capabilities: []string{"NET_ADMIN"}, Mounts: []*v1.MountRule{{Path: "/c", ReadOnly: true}}}},
+		"a harmless machine": {"{ type: vps, spec: { image: a } }", nil},
+		"templates": {`{ type: container, spec: { image: a, network: "${{ workflow.context.n }}", capAdd: ["${{ workflow.context.c }}"],
+			mounts: [{ hostPath: "/x/${{ workflow.context.d }}", containerPath: /x }, { hostPath: /y, containerPath: /y }] } }`,
+			&historyv1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: "/y"}}}},
+	}
+	for name, test := range tests {
+		def := parse(t, "needs.yaml", "name: needs\ncontext: { n: host, c: ALL, d: z }\ntasks:\n  t: "+test.task+"\n")
+		if diff := cmp.Diff(test.want, ContainerNeeds(def.GetTasks()["t"]), protocmp.Transform()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
