@@ -329,7 +329,7 @@ func TestSubagentsAreInstancesOfOneTask(t *testing.T) {
 	if isError || text != `{"run":"r-1"}` || submitted.GetIdempotencyKey() != "k" {
 		t.Fatalf("%s %v", text, submitted)
 	}
-	if err := definition.Check(submitted.GetDefinition()); err != nil {
+	if _, err := definition.Complete(submitted.GetDefinition()); err != nil {
 		t.Error(err)
 	}
 	agents := submitted.GetDefinition().GetTasks()["agents"]

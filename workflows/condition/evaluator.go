@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -101,20 +100,13 @@ func (e *Evaluator) Count(ctx context.Context, expr string, view View) (int, err
 	if err != nil {
 		return 0, err
 	}
-	count, whole := 0.0, true
-	switch v := value.(type) {
-	case types.Int:
-		count = float64(v)
-	case types.Uint:
-		count = float64(v)
-	case types.Double:
-		count = float64(v)
-		whole = math.Trunc(count) == count && !math.IsInf(count, 0)
-	default:
+	number, ok := double(value)
+	if !ok {
 		return 0, Count.mistyped(value)
 	}
+	count := float64(number)
 	switch {
-	case !whole:
+	case !isInteger(number):
 		return 0, Count.errorf("the number of instances is %s, which is not an integer", structs.Number(count))
 	case count < 0:
 		return 0, Count.errorf("the number of instances is negative: %.0f", count)

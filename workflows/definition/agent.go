@@ -76,10 +76,7 @@ func (r agentRules) tools(spec *v1.SubagentSpec, p *source.Path) {
 		case strings.Contains(name, "${{"):
 			r.Add(r.locate(at), at, "spec.tools takes no expressions; the definition says what an agent may do", "write the names of the tools")
 		case !slices.Contains(v1.AgentTools(), name):
-			hint := "the tools are " + strings.Join(v1.AgentTools(), ", ") + "; mcpServers adds those of other servers"
-			if near := nearest.Word(name, v1.AgentTools()); near != "" {
-				hint = "did you mean " + near + "? " + hint
-			}
+			hint := strings.TrimSpace(nearest.DidYouMean(name, v1.AgentTools()) + " the tools are " + strings.Join(v1.AgentTools(), ", ") + "; mcpServers adds those of other servers")
 			r.Add(r.locate(at), at, fmt.Sprintf("spec.tools[%d] is %s, which is not a tool", i, source.Quote(name)), hint)
 		case slices.Index(spec.GetTools(), name) < i:
 			r.Add(r.locate(at), at, fmt.Sprintf("spec.tools names %s twice", name), "leave one of them out")

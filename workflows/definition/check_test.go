@@ -36,7 +36,7 @@ func TestCheckAppliesTheRulesOfADocument(t *testing.T) {
 			"d": nil,
 		},
 	}
-	err := Check(def)
+	err := check(def)
 	if err == nil {
 		t.Fatal("accepted")
 	}
@@ -45,7 +45,7 @@ func TestCheckAppliesTheRulesOfADocument(t *testing.T) {
 
 // TestCheckShowsConditionErrorsWithoutADocument checks that CEL's own rendering of the fault is used if there is no document.
 func TestCheckShowsConditionErrorsWithoutADocument(t *testing.T) {
-	err := Check(&v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{
+	err := check(&v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{
 		"b": {Type: "approval", Condition: "1 +"},
 	}})
 	problems, _ := errors.AsType[source.Problems](err)
@@ -56,7 +56,7 @@ func TestCheckShowsConditionErrorsWithoutADocument(t *testing.T) {
 
 func TestCheckRefusesAnEmptyDefinition(t *testing.T) {
 	for _, def := range []*v1.Definition{nil, {}} {
-		if err := Check(def); err == nil {
+		if err := check(def); err == nil {
 			t.Errorf("%v is accepted", def)
 		}
 	}
@@ -68,7 +68,7 @@ func TestCheckDoesNotModifyTheDefinition(t *testing.T) {
 		"b": {Type: "shell", Spec: spec(t, map[string]any{"working_directory": "/x", "command": "y"})},
 	}}
 	before := proto.CloneOf(def)
-	if err := Check(def); err != nil {
+	if err := check(def); err != nil {
 		t.Fatal(err)
 	}
 	if !proto.Equal(def, before) {

@@ -76,18 +76,12 @@ func (d *decoder) setPlace(p *source.Path, at place) {
 
 // hasValue reports whether the document has a value for p, even a zero one.
 func (d *decoder) hasValue(p *source.Path) bool {
-	if d.places == nil {
-		return false
-	}
 	found, ok := d.places[p.String()]
 	return ok && found.value.Kind != source.Null
 }
 
 // copyPlace sets the place of an inherited value to that of the default.
 func (d *decoder) copyPlace(from, p *source.Path) {
-	if d.places == nil {
-		return
-	}
 	if found, ok := d.places[from.String()]; ok {
 		d.places[p.String()] = found
 	}

@@ -174,7 +174,7 @@ tasks:
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if err := Check(def); err != nil {
+	if err := check(def); err != nil {
 		t.Error(err)
 	}
 }

@@ -37,7 +37,7 @@ func Parse(file string, data []byte) (*v1.Definition, error) {
 // ".json" is JSON, and so is any other whose first character is '{', unless it is only valid as YAML.
 //
 // The error is Problems, in the order of the document. The returned definition is in canonical form: spec fields have their
-// JSON names, tasks have their inherited values, the defaults are removed, and Check accepts it.
+// JSON names, tasks have their inherited values, the defaults are removed, and Complete accepts it.
 func ParseChecked(file string, data []byte) (Checked, error) {
 	r := &source.Report{File: file}
 	tree := r.Read(data)
@@ -82,12 +82,6 @@ func CompleteChecked(def *v1.Definition) (Checked, error) {
 		}
 	}
 	return d.checked(def)
-}
-
-// Check returns the problems of a definition, or nil if Complete accepts it.
-func Check(def *v1.Definition) error {
-	_, err := Complete(def)
-	return err
 }
 
 // FromStruct reads and checks a definition that came as free-form data, such as the inline definition of a task of type run.

@@ -30,6 +30,12 @@ func parse(t testing.TB, file, document string) *v1.Definition {
 	return def
 }
 
+// check returns the problems of a definition, or nil.
+func check(def *v1.Definition) error {
+	_, err := Complete(def)
+	return err
+}
+
 func goodFiles(t testing.TB) []string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/good/*.[yj]*")
@@ -62,7 +68,7 @@ func TestGoodDocuments(t *testing.T) {
 			if again := parse(t, "again.json", string(asJSON)); !sameButNumberText(def, again) {
 				t.Errorf("JSON means something else:\n%s", cmp.Diff(def, again, protocmp.Transform()))
 			}
-			if err := Check(def); err != nil {
+			if err := check(def); err != nil {
 				t.Errorf("Check refuses it: %v", err)
 			}
 		})

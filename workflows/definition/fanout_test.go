@@ -76,7 +76,7 @@ func TestCheckFanOut(t *testing.T) {
 		"tasks.a.batch: batch is true; it must be a whole number from 0 to 1000, or auto":                         {Parallel: structpb.NewNumberValue(1), Batch: structpb.NewBoolValue(true)},
 	} {
 		task.Type, task.Spec = "shell", spec(t, map[string]any{"command": "x"})
-		err := Check(&v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{"a": task}})
+		err := check(&v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{"a": task}})
 		checkOnly(t, err, want)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
 	"switchyard/workflows/interpreter"
 )
@@ -35,7 +34,7 @@ func (r *messageReader) shell(n *source.Node, p *source.Path) (*structpb.Value, 
 
 // shell checks the value of a shell, and reports whether it is right.
 func (r interpreterRules) shell(v *structpb.Value, p *source.Path) bool {
-	if v == nil || textOfValue(v, condition.HasTemplate) {
+	if v == nil || holdsTemplate(v) {
 		return true // the value of an expression is checked when an attempt starts
 	}
 	_, err := interpreter.New("", v)
@@ -62,16 +61,6 @@ func namesInterpreter(n *source.Node) bool {
 	}
 	last := words[len(words)-1]
 	return len(words) == 1 || strings.HasPrefix(last, "-") || last == "{0}"
-}
-
-// textOfValue reports whether a text, or an item of a list of texts, satisfies is.
-func textOfValue(v *structpb.Value, is func(string) bool) bool {
-	for _, item := range v.GetListValue().GetValues() {
-		if is(item.GetStringValue()) {
-			return true
-		}
-	}
-	return is(v.GetStringValue())
 }
 
 // inheritShell gives the shell of the defaults to a spec whose command is a text that does not choose its interpreter. canonical is

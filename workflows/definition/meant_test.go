@@ -51,7 +51,7 @@ func TestNearMissInMessage(t *testing.T) {
 		"outside": {map[string]any{"command": "x", "priority": 1}, []string{"spec.priority", "priority"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Check(&v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{
+			err := check(&v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{
 				"b": {Type: "shell", Priority: 99, Spec: spec(t, test.fields)},
 			}})
 			problems, _ := err.(source.Problems)
@@ -81,7 +81,7 @@ func TestContextSizeIsBounded(t *testing.T) {
 		t.Errorf("told %.200v", err)
 	}
 	def.Context = spec(t, map[string]any{"big": strings.Repeat("x", MaxContextBytes)})
-	if err := Check(def); err == nil || !strings.HasPrefix(err.Error(), "context: context takes ") {
+	if err := check(def); err == nil || !strings.HasPrefix(err.Error(), "context: context takes ") {
 		t.Errorf("told %.200v", err)
 	}
 }

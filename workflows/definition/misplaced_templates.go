@@ -65,7 +65,7 @@ func (r misplacedTemplates) checkValue(field protoreflect.FieldDescriptor, value
 	switch {
 	case field.Kind() == protoreflect.StringKind:
 		if condition.HasTemplate(value.String()) {
-			r.report(p)
+			r.report(value.String(), p)
 		}
 	case field.Message() == nil:
 	case field.Message().FullName() == structName:
@@ -81,7 +81,7 @@ func (r misplacedTemplates) checkValue(field protoreflect.FieldDescriptor, value
 func (r misplacedTemplates) checkFree(v *structpb.Value, p *source.Path) {
 	for at, text := range texts(v, p) {
 		if condition.HasTemplate(text) {
-			r.report(at)
+			r.report(text, at)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (r misplacedTemplates) bareExpression(field protoreflect.FieldDescriptor, v
 }
 
 // report reports a template in a place where none is replaced.
-func (r misplacedTemplates) report(p *source.Path) {
+func (r misplacedTemplates) report(text string, p *source.Path) {
 	hint := "use it in env: FILE: ${{ parent.discover.output.file }}"
 	switch label := p.Local(); {
 	case strings.HasPrefix(label, "secretEnv."):
@@ -115,12 +115,5 @@ func (r misplacedTemplates) report(p *source.Path) {
 	case label == "input" || strings.HasPrefix(label, "input."):
 		hint = "pass it through env, or read it from the file $SWITCHYARD_INPUT, which contains the outputs of parents and the inputs of the run"
 	}
-	at := r.locate(p)
-	if n := r.nodeAt(p); n != nil {
-		at = n.At
-		if inside, ok := r.Lines.Inside(n, source.OffsetOf(n.Text, max(0, strings.Index(n.Text, "${{")))); ok {
-			at = inside
-		}
-	}
-	r.Fail(at, p, fmt.Sprintf("${{ }} is only replaced in spec, env and the name of a lock, not in %s", p.Local()), hint)
+	r.Fail(r.locateInText(text, strings.Index(text, "${{"), p), p, fmt.Sprintf("${{ }} is only replaced in spec, env and the name of a lock, not in %s", p.Local()), hint)
 }

@@ -83,32 +83,27 @@ func (d RunDefaults) FillDefinition(def *v1.Definition) {
 
 // FillOptions returns the options of a run with open fields filled from the defaults. It does not modify o, which may be nil.
 func (d RunDefaults) FillOptions(o *v1.RunOptions) *v1.RunOptions {
-	isOpen := o.GetPickupTimeout() == nil
-	setsPickup := d.PickupTimeout != 0 && isOpen
-	setsTypes := len(d.PickupTimeouts) > 0 && isOpen
-	setsHeartbeat := d.HeartbeatTimeout != 0 && o.GetHeartbeatTimeout() == nil
-	setsLimit := d.SuspicionLimit != 0 && o.GetSuspicionLimit() == 0
-	if !setsPickup && !setsTypes && !setsHeartbeat && !setsLimit {
-		return o
+	filled := proto.CloneOf(o)
+	if filled == nil {
+		filled = &v1.RunOptions{}
 	}
-	o = proto.CloneOf(o)
-	if o == nil {
-		o = &v1.RunOptions{}
+	if d.PickupTimeout != 0 && o.GetPickupTimeout() == nil {
+		filled.PickupTimeout = durationpb.New(d.PickupTimeout)
 	}
-	if setsPickup {
-		o.PickupTimeout = durationpb.New(d.PickupTimeout)
-	}
-	if setsTypes {
-		o.PickupTimeouts = map[string]*durationpb.Duration{}
+	if len(d.PickupTimeouts) > 0 && o.GetPickupTimeout() == nil {
+		filled.PickupTimeouts = map[string]*durationpb.Duration{}
 		for taskType, timeout := range d.PickupTimeouts {
-			o.PickupTimeouts[taskType] = durationpb.New(timeout)
+			filled.PickupTimeouts[taskType] = durationpb.New(timeout)
 		}
 	}
-	if setsLimit {
-		o.SuspicionLimit = d.SuspicionLimit
+	if o.GetSuspicionLimit() == 0 {
+		filled.SuspicionLimit = d.SuspicionLimit
 	}
-	if setsHeartbeat {
-		o.HeartbeatTimeout = durationpb.New(d.HeartbeatTimeout)
+	if d.HeartbeatTimeout != 0 && o.GetHeartbeatTimeout() == nil {
+		filled.HeartbeatTimeout = durationpb.New(d.HeartbeatTimeout)
 	}
-	return o
+	if proto.Equal(filled, &v1.RunOptions{}) {
+		return o
+	}
+	return filled
 }

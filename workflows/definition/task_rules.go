@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -92,13 +93,7 @@ func (r taskRules) fieldScopes(task *v1.TaskDefinition, at *source.Path) {
 		if !s.isSet(task) || s.affects(task) {
 			continue
 		}
-		hint, reason := s.hint, s.reason
-		if own, ok := s.typeHint[task.GetType()]; ok {
-			hint = own
-		}
-		if own, ok := s.typeReason[task.GetType()]; ok {
-			reason = own
-		}
+		hint, reason := cmp.Or(s.typeHint[task.GetType()], s.hint), cmp.Or(s.typeReason[task.GetType()], s.reason)
 		r.Add(r.locateKey(p), p, s.field+" "+fmt.Sprintf(reason, task.GetType()), hint)
 	}
 }

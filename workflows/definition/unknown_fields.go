@@ -37,12 +37,10 @@ func (u *unknownFields) hint(e source.Entry, n *source.Node, message protoreflec
 	}
 	names := fieldNames(message)
 	near := nearest.Word(name, names)
-	if near != "" && nearest.Fold(near) == nearest.Fold(name) {
-		u.recordMeant(p.Field(near), n, message, p)
-		return "did you mean " + near + "?"
-	}
-	if hint := u.belongs(name, n, message, p); hint != "" {
-		return hint
+	if near == "" || nearest.Fold(near) != nearest.Fold(name) {
+		if hint := u.belongs(name, n, message, p); hint != "" {
+			return hint
+		}
 	}
 	if near != "" {
 		u.recordMeant(p.Field(near), n, message, p)
