@@ -39,25 +39,3 @@ func TestDeadlineEndsAllAttempts(t *testing.T) {
 	}
 	workertest.Replay(t, "deadline-run", limits.Run{}, h.History(""))
 }
-
-// TestMissedDeadlineNamesTheWait uses tasks that no node can take until their deadlines, or the run's, have passed.
-func TestMissedDeadlineNamesTheWait(t *testing.T) {
-	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{})
-	c.Start("n")
-	task := func(more string) string {
-		return `{type: shell, spec: {command: x}, constraints: {nodeLabels: [no-such-label]}` + more + `}`
-	}
-	const why = "no-such-label"
-	whole := c.Submit(c.Input(`{name: waits, deadline: 8s, tasks: {one: ` + task("") + `}}`))
-	run := c.Submit(c.Input(`{name: waits, tasks: {one: ` + task(", deadline: 8s") + `, each: ` + task(", deadline: 8s, parallel: 2") + `}}`)).Wait()
-	workertest.CheckRun(t, run, "failed", map[string]string{"one": "failed deadline", "each": "failed deadline"})
-	for name, want := range map[string]string{"one": "within its deadline of 8s: no node", "each": "within its deadline of 8s; each[0] waited: no node"} {
-		if got := run.Tasks[name].GetError(); !strings.Contains(got, want) || !strings.Contains(got, why) {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-	if got := whole.Wait().GetError(); !strings.Contains(got, "within its deadline of 8s; one waited: no node") || !strings.Contains(got, why) {
-		t.Errorf("the run: %s", got)
-	}
-}

@@ -1011,6 +1011,28 @@ func TestDeadlines(t *testing.T) {
 	next.heard("the next execution", "After 20m0s")
 }
 
+// The error about the deadline of a fan-out names what the first instance waited for, unless another one runs.
+func TestMissedDeadlineNamesTheWait(t *testing.T) {
+	t.Parallel()
+	def := tasks("each")
+	def.Tasks["each"].Deadline, def.Tasks["each"].Parallel, def.Tasks["each"].Concurrency = "10m", structpb.NewNumberValue(2), 1
+	for _, runs := range []bool{false, true} {
+		p, why := begin(t, def), "; each[0] waited: it is next in its run"
+		p.round()
+		if runs {
+			p.admit()
+			p.assign()
+			p.round()
+			why = ""
+		}
+		p.fly(p.StartDeadline(0, start))
+		timer := p.last[0].(StartTimer).Timer
+		p.said = nil
+		p.fly(p.Due(timer, start))
+		p.heard("a fan-out", "expire each: it did not end within its deadline of 10m"+why)
+	}
+}
+
 // A cached result answers a task, unless nothing is cached, the key has no value, the run made the result itself, or its context
 // update does not fit.
 func TestCachedResultIsReused(t *testing.T) {
