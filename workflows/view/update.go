@@ -53,7 +53,7 @@ func (e *entry) expand(rec dag.Record, now time.Time) {
 func (s *Status) SetRetryTime(i int, at time.Time, now time.Time) {
 	e, rec := &s.entries[i], s.core.Task(i)
 	if e.scheduledAfter == nil { // otherwise a previous execution has logged it
-		until := at.UTC().Format(time.RFC3339Nano)
+		until := at.UTC().Round(time.Millisecond).Format(time.RFC3339Nano)
 		s.log.Add(now, v1.EventRetried, i, "", rec.Attempt, rec.Claim, "waits until "+until, eventlog.KeyUntil.Of(until))
 	}
 	e.scheduledAfter = timestamppb.New(at)
