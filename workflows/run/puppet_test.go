@@ -19,56 +19,6 @@ import (
 	"switchyard/workflows/names"
 )
 
-// checkpoints returns the checkpoints in the requests as a text.
-func (p *puppet) checkpoints() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	text := ""
-	for _, r := range p.requests {
-		text += fmt.Sprintf("%s:%s ", r.GetTask(), r.GetCheckpoint().GetData())
-	}
-	return text
-}
-
-// takeTurns returns a move that ends the dispatch as an agent does that has taken the given number of turns in all
-// attempts, the last two in this one.
-func takeTurns(turns int32, reason string) move {
-	return func(_ context.Context, p *puppet) (*historyv1.ExecuteResponse, error) {
-		res := &historyv1.ExecuteResponse{
-			State: "completed", Result: &v1.TaskResult{Agent: &v1.AgentUsage{Model: "m", Turns: turns, CostUsd: float64(turns)}}, Node: p.name,
-			AssignedAt: at(1), StartedAt: at(2), CompletedAt: at(9),
-			AgentEvents: []*historyv1.AgentEvent{
-				{At: at(3), Event: v1.EventTurn, Turn: turns - 1, TookMs: 500},
-				{At: at(4), Event: v1.EventToolCall, Turn: turns - 1, TookMs: 500, Tool: "files"},
-				{At: at(5), Event: v1.EventTurn, Turn: turns, TookMs: 500},
-			},
-		}
-		if reason != "" {
-			res.State, res.Reason, res.Error = "failed", reason, "for a test"
-			res.Checkpoint = &historyv1.Checkpoint{Data: fmt.Appendf(nil, "turn %d", turns)}
-		}
-		return res, nil
-	}
-}
-
-// members returns the indexes of the instances in each request to a puppet.
-func (p *puppet) members() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var words []string
-	for _, r := range p.requests {
-		var numbers []string
-		for _, m := range r.GetBatch() {
-			numbers = append(numbers, fmt.Sprintf("%d.%d", m.GetIndex(), m.GetAttempt()))
-		}
-		if len(numbers) == 0 {
-			numbers = append(numbers, fmt.Sprintf("%d.%d", r.GetIndex(), r.GetAttempt()))
-		}
-		words = append(words, strings.Join(numbers, "+"))
-	}
-	return strings.Join(words, " ")
-}
-
 // puppet is a node of the fleet whose attempts end as a test scripts. It can fall silent like a node whose machine has
 // failed.
 type puppet struct {
@@ -99,7 +49,7 @@ func newPuppet(c *workertest.Nodes, n *workers.Node, short string, of names.Lane
 	w.RegisterActivityWithOptions(func(ctx context.Context, req *historyv1.ExecuteRequest) (*historyv1.ExecuteResponse, error) {
 		p.mu.Lock()
 		p.requests = append(p.requests, req)
-		do := p.complete
+		do := complete
 		if len(p.requests) <= len(moves) {
 			do = moves[len(p.requests)-1]
 		}
@@ -116,12 +66,53 @@ func newPuppet(c *workertest.Nodes, n *workers.Node, short string, of names.Lane
 	return p
 }
 
+// dispatches returns the requests as a text.
+func (p *puppet) dispatches() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var words []string
+	for _, r := range p.requests {
+		words = append(words, fmt.Sprintf("%d.%d%v", r.GetAttempt(), r.GetClaim(), r.GetUnacknowledged()))
+	}
+	return strings.Join(words, " ")
+}
+
+// members returns the indexes of the instances in each request to a puppet.
+func (p *puppet) members() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var words []string
+	for _, r := range p.requests {
+		var numbers []string
+		for _, m := range r.GetBatch() {
+			numbers = append(numbers, fmt.Sprintf("%d.%d", m.GetIndex(), m.GetAttempt()))
+		}
+		if len(numbers) == 0 {
+			numbers = append(numbers, fmt.Sprintf("%d.%d", r.GetIndex(), r.GetAttempt()))
+		}
+		words = append(words, strings.Join(numbers, "+"))
+	}
+	return strings.Join(words, " ")
+}
+
+// checkpoints returns the checkpoints in the requests as a text.
+func (p *puppet) checkpoints() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := ""
+	for _, r := range p.requests {
+		text += fmt.Sprintf("%s:%s ", r.GetTask(), r.GetCheckpoint().GetData())
+	}
+	return text
+}
+
 // at returns a time that the clock of this machine cannot show.
 func at(second int64) *timestamppb.Timestamp {
 	return timestamppb.New(time.Unix(2_000_000_000+second, 0))
 }
 
-func (*puppet) complete(_ context.Context, p *puppet) (*historyv1.ExecuteResponse, error) {
+// complete ends the dispatch as a node does that has done the task.
+func complete(_ context.Context, p *puppet) (*historyv1.ExecuteResponse, error) {
 	return &historyv1.ExecuteResponse{
 		State: "completed", Result: &v1.TaskResult{}, Node: p.name,
 		AssignedAt: at(1), StartedAt: at(2), CompletedAt: at(3),
@@ -161,17 +152,28 @@ func answer(state, reason string) move {
 	}
 }
 
+// breakDown fails the activity.
 func breakDown(context.Context, *puppet) (*historyv1.ExecuteResponse, error) {
 	return nil, temporal.NewApplicationError("the disk is full", "disk")
 }
 
-// dispatches returns the requests as a text.
-func (p *puppet) dispatches() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var words []string
-	for _, r := range p.requests {
-		words = append(words, fmt.Sprintf("%d.%d%v", r.GetAttempt(), r.GetClaim(), r.GetUnacknowledged()))
+// takeTurns returns a move that ends the dispatch as an agent does that has taken the given number of turns in all
+// attempts, the last two in this one.
+func takeTurns(turns int32, reason string) move {
+	return func(_ context.Context, p *puppet) (*historyv1.ExecuteResponse, error) {
+		res := &historyv1.ExecuteResponse{
+			State: "completed", Result: &v1.TaskResult{Agent: &v1.AgentUsage{Model: "m", Turns: turns, CostUsd: float64(turns)}}, Node: p.name,
+			AssignedAt: at(1), StartedAt: at(2), CompletedAt: at(9),
+			AgentEvents: []*historyv1.AgentEvent{
+				{At: at(3), Event: v1.EventTurn, Turn: turns - 1, TookMs: 500},
+				{At: at(4), Event: v1.EventToolCall, Turn: turns - 1, TookMs: 500, Tool: "files"},
+				{At: at(5), Event: v1.EventTurn, Turn: turns, TookMs: 500},
+			},
+		}
+		if reason != "" {
+			res.State, res.Reason, res.Error = "failed", reason, "for a test"
+			res.Checkpoint = &historyv1.Checkpoint{Data: fmt.Appendf(nil, "turn %d", turns)}
+		}
+		return res, nil
 	}
-	return strings.Join(words, " ")
 }
