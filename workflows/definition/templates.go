@@ -27,6 +27,7 @@ func HasTemplates(task *v1.TaskDefinition) bool {
 // the path of the task.
 func templateTexts(task *v1.TaskDefinition, at *source.Path) iter.Seq2[*source.Path, string] {
 	return func(yield func(*source.Path, string) bool) {
+		//workflowcheck:ignore (the names are sorted)
 		for _, name := range slices.Sorted(maps.Keys(task.GetEnv())) {
 			if !yield(at.Field("env").Key(name), task.GetEnv()[name]) {
 				return

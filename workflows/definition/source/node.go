@@ -114,6 +114,7 @@ func ValueNode(v *structpb.Value) *Node {
 	case *structpb.Value_StructValue:
 		n.Kind = Mapping
 		fields := v.StructValue.GetFields()
+		//workflowcheck:ignore (the keys are sorted)
 		for _, key := range slices.Sorted(maps.Keys(fields)) {
 			n.Entries = append(n.Entries, Entry{Key: key, Value: ValueNode(fields[key])})
 		}
