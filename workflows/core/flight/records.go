@@ -178,7 +178,7 @@ func (rs *Records) save(i int, t *historyv1.TaskState) {
 	t.Task.Result, t.Task.Suspicions = result, r.Suspicions
 	t.Record, t.Unacknowledged, t.AvoidNode, t.Refusals, t.LostLeases = r.ResultKey, r.Unacknowledged, r.Avoid, r.Refusals, r.LostLeases
 	t.Requeues, t.Continues, t.LeftRecords, t.Checkpoint = r.Requeues, r.Continues, r.Left, r.Checkpoint
-	t.Paused, t.Lock, t.Items = r.Suspended, r.Lock, r.Items
+	t.Paused, t.Lock, t.CacheKey, t.Items = r.Suspended, r.Lock, r.CacheKey, r.Items
 	t.Task.CachedFrom, t.Task.ChildRun = r.CachedFrom, r.ChildRun
 	if t.Away = r.Away; r.Away != "" {
 		t.Task.CompletedAt = timestamppb.New(r.AwayAt)
@@ -197,7 +197,7 @@ func (rs *Records) Restore(i int, t *historyv1.TaskState, hasInstances bool) {
 	*r = Record{
 		Avoid: t.GetAvoidNode(), Refusals: t.GetRefusals(), LostLeases: t.GetLostLeases(), Suspicions: task.GetSuspicions(),
 		Requeues: t.GetRequeues(), Continues: t.GetContinues(), Unacknowledged: t.GetUnacknowledged(), Left: t.GetLeftRecords(),
-		Checkpoint: t.GetCheckpoint(), ResultKey: t.GetRecord(), result: task.GetResult(), Suspended: t.GetPaused(), Lock: t.GetLock(),
+		Checkpoint: t.GetCheckpoint(), ResultKey: t.GetRecord(), result: task.GetResult(), Suspended: t.GetPaused(), Lock: t.GetLock(), CacheKey: t.GetCacheKey(),
 		CachedFrom: task.GetCachedFrom(), ChildRun: task.GetChildRun(), Away: t.GetAway(), hasEnded: v1.IsTaskTerminal(task.GetState()),
 	}
 	if r.Away != "" {

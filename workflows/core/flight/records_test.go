@@ -147,3 +147,14 @@ func TestRequeuedTaskBeginsAnew(t *testing.T) {
 		t.Errorf("it keeps %+v", got)
 	}
 }
+
+// A task that ends in a later execution than the one that has evaluated its cache key is cached, too.
+func TestCacheKeyIsCarried(t *testing.T) {
+	t.Parallel()
+	p := begin(t, tasks("train"))
+	p.records.At(0).CacheKey = "k"
+	rs := NewRecords(nil)
+	if rs.Restore(0, p.saveAll().GetTasks()["train"], false); rs.Of(0).CacheKey != "k" {
+		t.Errorf("the record is %+v", rs.Of(0))
+	}
+}

@@ -335,7 +335,9 @@ type TaskState struct {
 	Away string `protobuf:"bytes,31,opt,name=away,proto3" json:"away,omitempty"`
 	// Whether the task has failed and would only fail again, or a person has ended it. A run that fails for such a task is
 	// not retried by the run that started it.
-	Final         bool `protobuf:"varint,32,opt,name=final,proto3" json:"final,omitempty"`
+	Final bool `protobuf:"varint,32,opt,name=final,proto3" json:"final,omitempty"`
+	// Key under which the result of the task will be cached; empty if it will not be, or if that is not known yet.
+	CacheKey      string `protobuf:"bytes,33,opt,name=cache_key,json=cacheKey,proto3" json:"cache_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -587,6 +589,13 @@ func (x *TaskState) GetFinal() bool {
 	return false
 }
 
+func (x *TaskState) GetCacheKey() string {
+	if x != nil {
+		return x.CacheKey
+	}
+	return ""
+}
+
 // ApprovalRecord is one approval of a task.
 type ApprovalRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -820,7 +829,7 @@ const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2 .switchyard.history.v1.TaskStateR\x05value:\x028\x01\x1a9\n" +
 	"\vHeldByEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc6\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe3\n" +
 	"\n" +
 	"\tTaskState\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
@@ -863,7 +872,8 @@ const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\tcontinues\x18\x1d \x01(\bR\tcontinues\x12\x1a\n" +
 	"\brequeues\x18\x1e \x01(\x05R\brequeues\x12\x12\n" +
 	"\x04away\x18\x1f \x01(\tR\x04away\x12\x14\n" +
-	"\x05final\x18  \x01(\bR\x05final\"d\n" +
+	"\x05final\x18  \x01(\bR\x05final\x12\x1b\n" +
+	"\tcache_key\x18! \x01(\tR\bcacheKey\"d\n" +
 	"\x0eApprovalRecord\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12*\n" +
