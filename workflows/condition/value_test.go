@@ -91,7 +91,8 @@ func TestValue(t *testing.T) {
 		"/A/gi.test(/a/.test('a') ? 'b' : 'ca')":             "false",
 		"!/x'\\d/ims.test(string(('X\\'1')))":                "false",
 		"'===' + \"!==\" // ===":                             `"===!=="`,
-		"[8.0][0] / 2.0 / (2.0) / 2.0":                       "1",
+		"[8.0][0] / 2.0 / (2.0) / 2.0 / 1.0":                 "1",
+		"{'includes': 1}.includes":                           "1",
 		"true ?.5 : 2.0":                                     "0.5",
 		"parent['notify-failure'].output":                    "{}",
 	}

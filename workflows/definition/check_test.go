@@ -62,20 +62,6 @@ func TestCheckRefusesAnEmptyDefinition(t *testing.T) {
 	}
 }
 
-// TestCheckDoesNotModifyTheDefinition checks that Check does not modify the definition.
-func TestCheckDoesNotModifyTheDefinition(t *testing.T) {
-	def := &v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{
-		"b": {Type: "shell", Spec: spec(t, map[string]any{"working_directory": "/x", "command": "y"})},
-	}}
-	before := proto.CloneOf(def)
-	if err := check(def); err != nil {
-		t.Fatal(err)
-	}
-	if !proto.Equal(def, before) {
-		t.Errorf("changed to %v", def)
-	}
-}
-
 func TestReferences(t *testing.T) {
 	def := parse(t, "a.yaml", `
 name: a

@@ -64,8 +64,6 @@ func TestOwnValuesTakePrecedenceOverDefaults(t *testing.T) {
 	}
 }
 
-// TestCompleteFillsInDefaultsWithoutModifyingTheMessage checks that a message with defaults is completed like a document, and
-// that the original message is not modified.
 func TestMessageWhoseValuesHaveNoFormInJSONIsRefused(t *testing.T) {
 	deep := structpb.NewNullValue()
 	for range 200 {
@@ -80,6 +78,8 @@ func TestMessageWhoseValuesHaveNoFormInJSONIsRefused(t *testing.T) {
 	}
 }
 
+// TestCompleteFillsInDefaultsWithoutModifyingTheMessage checks that a message with defaults is completed like a document, and
+// that the original message is not modified.
 func TestCompleteFillsInDefaultsWithoutModifyingTheMessage(t *testing.T) {
 	given := &v1.Definition{
 		Name: "a",

@@ -30,8 +30,8 @@ func ancestorsIn(def *v1.Definition, task string) []string {
 }
 
 func TestOrderAndAncestors(t *testing.T) {
-	def := graphOf("z: ; b: z; a: z; c: a b; d: c; lone:")
-	if diff := cmp.Diff([]string{"lone", "z", "a", "b", "c", "d"}, Order(def)); diff != "" {
+	def := graphOf("z: ; b: z; a: z; c: a b; d: c; lone: ; zz:")
+	if diff := cmp.Diff([]string{"lone", "z", "a", "b", "c", "d", "zz"}, Order(def)); diff != "" {
 		t.Error(diff)
 	}
 	for task, want := range map[string][]string{"d": {"a", "b", "c", "z"}, "a": {"z"}, "z": {}} {
