@@ -15,6 +15,7 @@ import (
 
 // HasTemplates reports whether the spec or the env of a task contains `${{ }}`, so that their values are not known yet.
 func HasTemplates(task *v1.TaskDefinition) bool {
+	//workflowcheck:ignore (the texts are sorted)
 	for _, text := range templateTexts(task, nil) {
 		if condition.HasTemplate(text) {
 			return true
