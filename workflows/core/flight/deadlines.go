@@ -48,36 +48,46 @@ func (s *State) expire(i int) {
 func (s *State) expireRun() {
 	s.raise(dag.Abort{
 		State: v1.TaskFailed, Reason: v1.ReasonDeadline,
-		Error: fmt.Sprintf("the run did not end within its deadline of %s%s", s.Input.GetDefinition().GetDeadline(), s.firstWait(s.core.Counts(), 0, s.core.Len())),
+		Error: fmt.Sprintf("the run did not end within its deadline of %s%s", s.Input.GetDefinition().GetDeadline(), s.firstWait(0, s.core.Len())),
 	})
 }
 
 // missedBecause returns what task i waits for, or what an instance of it waits for if none runs, to be appended to the error
 // about its deadline. It returns "" if the task does not wait.
 func (s *State) missedBecause(i int) string {
-	if s.core.Task(i).State == v1.TaskQueued {
-		if why := s.WaitText(i); why != "" {
-			return ": " + why
-		}
+	if why := s.waited(i); why != "" {
+		return ": " + why
 	}
 	first, count := s.core.Instances(i)
-	return s.firstWait(s.core.InstanceCounts(i), first, count)
+	return s.firstWait(first, count)
 }
 
-// firstWait returns the name of the first queued task among count tasks starting at first, and what it waits for. It returns
-// "" if none waits or if any of them runs. counts holds their numbers by state.
-func (s *State) firstWait(counts map[string]int, first, count int) string {
-	if counts[v1.TaskAssigned]+counts[v1.TaskRunning] > 0 {
-		return ""
-	}
+// firstWait returns the name of the first waiting task among count tasks starting at first, and what it waits for. It returns
+// "" if none waits or if any of them runs.
+func (s *State) firstWait(first, count int) (text string) {
 	for i := first; i < first+count; i++ {
-		if s.core.Task(i).State == v1.TaskQueued {
-			if why := s.WaitText(i); why != "" {
-				return fmt.Sprintf("; %s waited: %s", s.core.Name(i), why)
-			}
+		_, instances := s.core.Instances(i)
+		switch why := s.waited(i); {
+		case why == "" && v1.IsTaskDispatched(s.core.Task(i).State) && instances == 0:
+			return ""
+		case why != "" && text == "":
+			text = fmt.Sprintf("; %s waited: %s", s.core.Name(i), why)
 		}
 	}
-	return ""
+	return text
+}
+
+// waited returns what task i waits for, or "" if it has started or has to wait for other tasks.
+func (s *State) waited(i int) string {
+	switch {
+	case s.ApprovalOf(i) != nil:
+		return "waits for approval"
+	case s.core.Task(i).State != v1.TaskQueued:
+		return ""
+	case s.records.Of(i).Held:
+		return "held " + s.WaitText(i)
+	}
+	return s.WaitText(i)
 }
 
 // StartRunDeadline starts the deadline of the run, which began at a time, if it has one.

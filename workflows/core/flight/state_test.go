@@ -1011,25 +1011,28 @@ func TestDeadlines(t *testing.T) {
 	next.heard("the next execution", "After 20m0s")
 }
 
-// The error about the deadline of a fan-out names what the first instance waited for, unless another one runs.
+// The error about a missed deadline names what the task waited for, or what its first instance waited for, unless another one runs.
 func TestMissedDeadlineNamesTheWait(t *testing.T) {
 	t.Parallel()
-	def := tasks("each")
-	def.Tasks["each"].Deadline, def.Tasks["each"].Parallel, def.Tasks["each"].Concurrency = "10m", structpb.NewNumberValue(2), 1
-	for _, runs := range []bool{false, true} {
-		p, why := begin(t, def), "; each[0] waited: it is next in its run"
+	for name, test := range map[string]struct {
+		kind, want string
+		prepare    func(*play)
+	}{
+		"a fan-out":           {"shell", "; each[0] waited: it is next in its run", func(*play) {}},
+		"a fan-out that runs": {"shell", "", func(p *play) { p.admit(); p.assign(); p.round() }},
+		"a held fan-out":      {"shell", "; each[0] waited: held by ann: not yet", func(p *play) { p.fly(p.Hold(p.core.Len()-2, "by ann: not yet")) }},
+		"approvals":           {"approval", "; each[0] waited: waits for approval", func(p *play) { p.admit(); p.round() }},
+	} {
+		def := tasks("each:" + test.kind)
+		def.Tasks["each"].Deadline, def.Tasks["each"].Parallel, def.Tasks["each"].Concurrency = "10m", structpb.NewNumberValue(2), 1
+		p := begin(t, def)
 		p.round()
-		if runs {
-			p.admit()
-			p.assign()
-			p.round()
-			why = ""
-		}
+		test.prepare(p)
 		p.fly(p.StartDeadline(0, start))
 		timer := p.last[0].(StartTimer).Timer
 		p.said = nil
 		p.fly(p.Due(timer, start))
-		p.heard("a fan-out", "expire each: it did not end within its deadline of 10m"+why)
+		p.heard(name, "expire each: it did not end within its deadline of 10m"+test.want)
 	}
 }
 
