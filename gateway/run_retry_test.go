@@ -65,10 +65,10 @@ func TestRetryRunStartsTheNextGeneration(t *testing.T) {
 		t.Errorf("the generation after the raise has the limit %v", limit)
 	}
 	for _, task := range []string{"build", "writer"} {
-		set(t, id, task, 3, &v1.Task{State: "completed"})
+		set(t, id, task, 3, &v1.Task{State: "completed", Counts: map[string]int32{"dead_letter": 1}})
 	}
 	end(t, id, "completed")
-	refused(t, "a run that has completed", f.client.RetryRun, &v1.RetryRunRequest{Id: id}, connect.CodeAborted)
+	refused(t, "a run that has completed", f.client.RetryRun, &v1.RetryRunRequest{Id: id}, connect.CodeAborted, "switchyard dlq retry")
 }
 
 // TestConcurrentRetriesStartOneGeneration checks that of many concurrent retries only one plan takes effect.

@@ -79,7 +79,11 @@ func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) 
 		return nil, rpcerror.WrongState("run %s ended before it read its definition, so there is nothing to retry; submit its workflow again", id)
 	}
 	if v.Run.GetState() == v1.RunCompleted && !failedWithNewLimits(v, limits) {
-		return nil, rpcerror.WrongState("run %s has completed, so there is nothing to retry; name the tasks to repeat", id)
+		hint := "name the tasks to repeat"
+		if hasDeadLetters(v) {
+			hint += ", or put its dead letters back with `switchyard dlq retry`"
+		}
+		return nil, rpcerror.WrongState("run %s has completed, so there is nothing to retry; %s", id, hint)
 	}
 	for _, t := range v.Tasks {
 		if !v1.IsTaskSuccess(t.Task.GetState()) {
@@ -87,6 +91,16 @@ func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) 
 		}
 	}
 	return nil, rpcerror.WrongState("every task of run %s has completed; name the tasks to repeat", id)
+}
+
+// hasDeadLetters reports whether tasks or instances of a run are dead letters.
+func hasDeadLetters(v *runview.View) bool {
+	for _, t := range v.Tasks {
+		if t.Task.GetState() == v1.TaskDeadLetter || t.Task.GetCounts()[v1.TaskDeadLetter] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // failedWithNewLimits reports whether one of the tasks with new limits did not complete.

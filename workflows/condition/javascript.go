@@ -66,7 +66,7 @@ func isCalled(tokens []token, i int) bool {
 	return n < len(tokens) && tokens[n].is("(")
 }
 
-// hintsFor returns a hint for each word of a table, whose lines have words, separated by blanks, and their hint.
+// hintsFor returns the hints of a table by word. Each line of the table has words, separated by blanks, and their hint.
 func hintsFor(table [][2]string) map[string]string {
 	hints := map[string]string{}
 	for _, line := range table {

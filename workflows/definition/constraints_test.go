@@ -11,7 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// TestConstraintsHaveWhatASpecNeeds checks what the spec of a task adds to its constraints, whose own values take precedence.
+// TestConstraintsHaveWhatASpecNeeds checks what the spec of a task adds to its constraints. Their own values take precedence.
 func TestConstraintsHaveWhatASpecNeeds(t *testing.T) {
 	const said = "constraints: { nodeLabels: [server], requiresExecutors: [shell], requiresCapabilities: { kvm: nvidia } }"
 	own := &v1.Constraints{NodeLabels: []string{"server"}, RequiresExecutors: []string{"shell"}, RequiresCapabilities: map[string]string{"kvm": "nvidia"}}

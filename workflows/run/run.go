@@ -25,7 +25,7 @@ import (
 // run is one execution of the workflow Run. Only the workflow's main coroutine accesses it, and handlers between its steps.
 type run struct {
 	flight.Config
-	// selfChain is the chain under which this workflow stores its data; "" in a partition, whose ID contains the chain of its run.
+	// selfChain is the chain under which this workflow stores its data; "" in a partition, because its ID contains the chain of its run.
 	selfChain string
 
 	// ctx outlives the cancellation of root, so that running attempts can be stopped in order.

@@ -11,7 +11,7 @@ import (
 	"switchyard/workers/workertest"
 )
 
-// TestManyInstancesInBatchesProduceFewEvents checks that many instances in batches, all of which the run itself carries, produce
+// TestManyInstancesInBatchesProduceFewEvents checks that many instances in batches, which the run itself carries, produce
 // few history events, and that reading the run costs only what has changed.
 func TestManyInstancesInBatchesProduceFewEvents(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func (s *State) lose(u *Unit, answer Answer, now time.Time) {
 	s.find(u)
 }
 
-// heardOf shows that the fate of a task is known, whose node may have been silent or away. An event is logged if it was away.
+// heardOf shows that the fate of a task is known again if its node was silent or away. An event is logged if it was away.
 func (s *State) heardOf(i int, event string) {
 	was := s.records.Of(i)
 	switch {

@@ -44,7 +44,7 @@ func (s *State) expire(i int) {
 	}
 }
 
-// expireRun ends the run, whose deadline has passed.
+// expireRun ends the run at its deadline.
 func (s *State) expireRun() {
 	s.raise(dag.Abort{
 		State: v1.TaskFailed, Reason: v1.ReasonDeadline,

@@ -23,7 +23,7 @@ func (s *State) lockClaim(u *Unit) string { return names.AttemptID(s.core.Name(u
 // acquire requests the lock of a unit. The unit enters when the lock is granted.
 func (s *State) acquire(u *Unit) {
 	u.Phase = Locking
-	s.askLock(u.lock.Name, &historyv1.AcquireRequest{
+	s.askLock(names.TaskLock(u.lock.Name), &historyv1.AcquireRequest{
 		Claim: s.lockClaim(u), Limit: int32(u.lock.Limit), Priority: s.core.Definition(u.Lead).GetPriority(),
 	})
 }
@@ -31,7 +31,7 @@ func (s *State) acquire(u *Unit) {
 // free releases the lock of a unit in flight or withdraws the request for it.
 func (s *State) free(u *Unit) {
 	if u.lock.Name != "" && u.Phase != Gone {
-		s.freeLock(u.lock.Name, s.lockClaim(u))
+		s.freeLock(names.TaskLock(u.lock.Name), s.lockClaim(u))
 	}
 }
 
@@ -131,7 +131,7 @@ func (s *State) HeldBy(u *Unit) []*historyv1.HeldLock {
 		held = append(held, &historyv1.HeldLock{Lock: s.slotLock(), Holder: s.Self, Claim: slotClaim})
 	}
 	if u != nil && u.lock.Name != "" {
-		held = append(held, &historyv1.HeldLock{Lock: u.lock.Name, Holder: s.Self, Claim: s.lockClaim(u)})
+		held = append(held, &historyv1.HeldLock{Lock: names.TaskLock(u.lock.Name), Holder: s.Self, Claim: s.lockClaim(u)})
 	}
 	return held
 }

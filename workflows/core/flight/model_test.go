@@ -349,7 +349,7 @@ func (w *world) continueAsNew() {
 func (w *world) check() {
 	groups, tasks := map[int]int32{}, map[int]bool{}
 	for id, u := range w.running {
-		if u.lock.Name != "" && w.held[id] != u.lock.Name {
+		if u.lock.Name != "" && w.held[id] != names.TaskLock(u.lock.Name) {
 			w.t.Fatalf("%s runs without its lock; held are %v", id, w.held)
 		}
 		for _, i := range u.Members {

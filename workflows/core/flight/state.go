@@ -12,7 +12,6 @@ import (
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/limits"
-	"switchyard/workflows/names"
 )
 
 // Config is what the pure parts of a run know of it.
@@ -229,9 +228,9 @@ func (s *State) lockOf(i int) admission.Lock {
 	case name == "":
 		return admission.Lock{}
 	case def.GetMutex() != "":
-		return admission.Lock{Name: names.TaskLock(name), Limit: 1}
+		return admission.Lock{Name: name, Limit: 1}
 	}
-	return admission.Lock{Name: names.TaskLock(name), Limit: int(def.GetSemaphore().GetLimit())}
+	return admission.Lock{Name: name, Limit: int(def.GetSemaphore().GetLimit())}
 }
 
 // remove removes a unit from a list.

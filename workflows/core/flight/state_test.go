@@ -407,6 +407,20 @@ func TestRequestsAreTakenBack(t *testing.T) {
 	}
 }
 
+// A task that waits for a lock which other tasks of its run request is shown the name of the lock as the definition has it.
+func TestWaitForALockOfTheRunNamesIt(t *testing.T) {
+	t.Parallel()
+	def := tasks("a", "b", "c")
+	for _, task := range def.Tasks {
+		task.Mutex = "db"
+	}
+	p := begin(t, def)
+	p.admit()
+	if why := p.WaitText(2); why != `its run has 2 ahead of it for the lock "db"` {
+		t.Errorf("c waits: %s", why)
+	}
+}
+
 // A unit enters when its lock is granted, once, and gives the lock back when it leaves.
 func TestUnitEntersWithItsLock(t *testing.T) {
 	t.Parallel()
