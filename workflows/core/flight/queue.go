@@ -241,12 +241,11 @@ func (s *State) WaitText(i int) string {
 	switch rec := s.core.Task(i); {
 	case own.Held:
 		return cmp.Or(own.HeldBy, "by a person")
-	case own.Wait != "" || rec.Error != "":
-		return cmp.Or(own.Wait, rec.Error)
-	case why != "" && s.HasAbandoned():
+	case own.Wait == "" && why != "" && s.HasAbandoned():
 		return s.abandonedWait()
+	default:
+		return cmp.Or(own.Wait, why, rec.Error)
 	}
-	return why
 }
 
 // TakeBackRequests withdraws the requests for nodes and locks that the next execution might not repeat, because it may admit

@@ -407,6 +407,30 @@ func TestRequestsAreTakenBack(t *testing.T) {
 	}
 }
 
+// A failed instance that waits for its next attempt names what it waits for, and its failure only during the back-off.
+func TestRetriedInstanceNamesItsWait(t *testing.T) {
+	t.Parallel()
+	def, retries := tasks("each"), int32(1)
+	def.Tasks["each"].Parallel, def.Tasks["each"].Concurrency, def.Tasks["each"].Retry = structpb.NewNumberValue(3), 1, &v1.RetryPolicy{MaxRetries: &retries}
+	p := begin(t, def)
+	p.round()
+	p.admit()
+	p.assign()
+	p.round()
+	i, _ := p.core.Index("each[0]")
+	p.Dispatched(p.NextDispatch())
+	p.fly(p.Answered(p.UnitOf(i), Answer{Response: &historyv1.ExecuteResponse{State: v1.TaskFailed, Error: "exit code 1"}, Beat: &historyv1.ExecuteProgress{}}, start))
+	p.round()
+	if why := p.WaitText(i); why != "exit code 1" {
+		t.Errorf("during the back-off it waits: %s", why)
+	}
+	p.admit()
+	p.round(dag.BackoffOver{Task: i, Claim: p.core.Task(i).Claim})
+	if why := p.WaitText(i); why != "its task has reached its concurrency (1 in progress)" {
+		t.Errorf("after the back-off it waits: %s", why)
+	}
+}
+
 // A task that waits for a lock which other tasks of its run request is shown the name of the lock as the definition has it.
 func TestWaitForALockOfTheRunNamesIt(t *testing.T) {
 	t.Parallel()
