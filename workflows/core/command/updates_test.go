@@ -127,7 +127,7 @@ func TestDeadLetterIsRetried(t *testing.T) {
 	}
 }
 
-// A run asks for an approval once for each definition. Partitions and continued runs do not ask again.
+// A run requests its approval once for each version of its definition. Partitions and later executions request none.
 func TestApprovalIsRequestedOnceForEachDefinition(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
