@@ -27,7 +27,11 @@ type Capabilities struct {
 	// Capture captures running attempts, and the images they are made of, as environments.
 	Capture Capturer
 
-	// Survive finds attempts that outlived their worker. It is set if attempts do so.
+	// Survive finds attempts that outlived their worker. It is set if attempts do so, after a worker that was killed as well as
+	// after one that left them: when the cause of ctx is ErrLetGo, Run and Reattach return soon, leave the attempt running, and
+	// set Stopped in their Result. A later worker of the node finds the attempt through Survive. Any other cause ends the attempt,
+	// as with every Executor. An attempt that has not started yet does not start, whatever the cause. The lease of an attempt
+	// that was left is enforced by a process that outlives the worker, not by the executor.
 	Survive Survivor
 
 	// EndLeftover ends what a dead worker has left of the attempt with an id, and returns when it is gone. It is set if attempts
@@ -38,10 +42,8 @@ type Capabilities struct {
 	// with the same files. Run and the log continue. Restart returns when the program runs again, with ErrNotRunning if the
 	// attempt has ended, or with a *Refusal. Once begun, a restart completes even if ctx ends; a concurrent Restart waits for it.
 	//
-	// Restart is set if the executor is lasting: its attempts run until they are stopped, beyond the life of their worker and
-	// their lease. When the cause of ctx is ErrLetGo, Run and Reattach return soon, leave the attempt running, and set Stopped in
-	// their Result. A later worker finds the attempt through Survive. Any other cause ends the attempt, as with every Executor.
-	// An attempt that has not started yet does not start, whatever the cause. The lease bounds only the start.
+	// Restart is set if the executor is lasting: Survive is set, and attempts run until they are stopped, beyond their lease,
+	// which bounds only the start.
 	Restart func(ctx context.Context, id string) error
 
 	// Recorded notifies the executor that the end of an attempt is in the store, so it may remove what it kept of the attempt. It
@@ -108,6 +110,6 @@ type Leftover struct {
 	Env map[string]string
 }
 
-// ErrLetGo is the cause with which the caller makes a remote executor leave an attempt to another node, or a lasting one to a
-// later worker of this node.
+// ErrLetGo is the cause with which the caller makes a remote executor leave an attempt to another node, or one that can Survive
+// leave it to a later worker of this node.
 var ErrLetGo = errors.New("another worker continues the attempt")

@@ -283,7 +283,7 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	stops.Add(1)
 	unstop := context.AfterFunc(ctx, func() {
 		defer stops.Done()
-		if r.e.kind.Lasts && errors.Is(context.Cause(ctx), executor.ErrLetGo) {
+		if errors.Is(context.Cause(ctx), executor.ErrLetGo) {
 			if _, ok := r.lifecycle.Leave(); ok {
 				r.giveUp(executor.ErrLetGo)
 			}

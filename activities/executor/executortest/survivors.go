@@ -66,6 +66,24 @@ func (h Harness) survivors(t *testing.T) {
 		}
 		h.wantGone(t, e, a)
 	})
+	t.Run("left and adopted", func(t *testing.T) {
+		t.Parallel()
+		a, c, resume := h.waiting(t, Program{Out: "first\n", Code: 5})
+		h.removeAfterTest(t, a)
+		ctx, leave := context.WithCancelCause(t.Context())
+		defer leave(nil)
+		first := a
+		first.Stdout = &trigger{buffer: &buffer{}, on: "first", do: func() { leave(executor.ErrLetGo) }}
+		if r, err := exec.Run(ctx, first, func() {}); err != nil || !r.Stopped {
+			t.Fatalf("left with result %+v, error %v, want Stopped", r, err)
+		}
+		h.wantSurvivor(t, e, a, true)
+		resume()
+		if r, err := e.Reattach(t.Context(), a); err != nil || r.ExitCode != 5 || r.Stopped || c.out.String() != "first\n" {
+			t.Errorf("result %+v, error %v, output %q, want exit code 5 and all output from the start", r, err, c.out.String())
+		}
+		h.wantGone(t, e, a)
+	})
 	t.Run("removed", func(t *testing.T) {
 		t.Parallel()
 		a, _, _ := h.abandoned(t, Program{Out: "first", IgnoreTerm: true})
@@ -98,26 +116,37 @@ func awaitAvailable(t *testing.T, e executor.Executor) {
 // called.
 func (h Harness) abandoned(t *testing.T, p Program) (a executor.Attempt, c *capture, goOn func()) {
 	t.Helper()
+	a, c, goOn = h.waiting(t, p)
+	h.Abandon(t, a, p.Out)
+	h.removeAfterTest(t, a)
+	return a, c, goOn
+}
+
+// waiting returns an attempt that waits, after its output, until goOn is called.
+func (h Harness) waiting(t *testing.T, p Program) (a executor.Attempt, c *capture, goOn func()) {
+	t.Helper()
 	workspace := t.TempDir()
 	h.must(t, os.Mkdir(filepath.Join(workspace, "tmp"), 0o700))
 	p.AwaitFlag = true
 	a, c = h.attempt(t, p)
 	a.Identity.Node = a.Identity.Run
 	a.Dirs.Workspace, a.Env["SUITE_FLAG"] = workspace, filepath.Join(workspace, "flag")
-	h.Abandon(t, a, p.Out)
+	return a, c, func() {
+		if err := os.WriteFile(filepath.Join(workspace, "flag"), nil, 0o666); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// removeAfterTest removes what a failed test has left of an attempt.
+func (h Harness) removeAfterTest(t *testing.T, a executor.Attempt) {
 	t.Cleanup(func() {
-		// for a test that has failed
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		e := h.New(t)
 		awaitAvailable(t, e)
 		_ = e.Capabilities().Survive.Remove(ctx, executor.Leftover{ID: a.ID, Identity: a.Identity})
 	})
-	return a, c, func() {
-		if err := os.WriteFile(filepath.Join(workspace, "flag"), nil, 0o666); err != nil {
-			t.Error(err)
-		}
-	}
 }
 
 // wantSurvivor returns the Leftover of an attempt and fails the test unless the executor

@@ -2,8 +2,10 @@ package fake
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"switchyard/activities/executor"
 )
@@ -53,6 +55,18 @@ func (s *Survivor) ForgetEnv() {
 	for i := range s.left {
 		s.left[i].Env = nil
 	}
+}
+
+// Run runs the next step of the attempt's task. An attempt that is left to a later worker is among the survivors.
+func (s *Survivor) Run(ctx context.Context, a executor.Attempt, spawned func()) (executor.Result, error) {
+	var startedAt time.Time
+	r, err := s.Executor.Run(ctx, a, func() { startedAt = time.Now(); spawned() })
+	if r.Stopped && !startedAt.IsZero() && errors.Is(context.Cause(ctx), executor.ErrLetGo) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.left = append(s.left, executor.Leftover{ID: a.ID, Identity: a.Identity, Running: true, StartedAt: startedAt, Env: a.Env})
+	}
+	return r, err
 }
 
 // Reattach runs the next step of the attempt's task.
