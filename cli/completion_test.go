@@ -36,7 +36,7 @@ func TestCompletion(t *testing.T) {
 		{"dlq list --run ", runs},
 		{"dlq list --node ", []string{"gpu-1\tactive"}},
 		{"nodes drain ", []string{"gpu-1\tactive"}},
-		{"nodes list --state ", []string{"active", "stale", "draining", "offline"}},
+		{"nodes list --state ", []string{"active", "stale", "draining", "restarting", "offline"}},
 		{"runs instances nightly build --state ", v1.TaskStates()},
 		{"workflows get ", []string{"elt"}},
 		{"schedules pause ", []string{"nightly\tactive"}},

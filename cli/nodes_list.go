@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -58,6 +59,9 @@ func (s *system) nodeNote(n *v1.Node) string {
 	var notes []string
 	if n.GetReason() != "" {
 		notes = append(notes, words.OneLine(n.GetReason()))
+	}
+	if until := n.GetRestartingUntil(); until != nil {
+		notes = slices.Insert(notes, 0, "until "+s.formatTime(until))
 	}
 	if n.GetState() == v1.NodeDraining {
 		switch {

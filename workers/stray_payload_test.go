@@ -37,6 +37,7 @@ var realMessages = map[string]proto.Message{
 	names.RegisterUpdate:        &historyv1.NodeRegistration{},
 	names.LeaveUpdate:           &historyv1.NodeInput{},
 	names.DrainUpdate:           &historyv1.NodeDrain{},
+	names.RestartUpdate:         &historyv1.NodeRestart{},
 	names.StatusQuery:           &historyv1.StatusRequest{},
 	names.EventsQuery:           &historyv1.EventsRequest{},
 	names.InstancesQuery:        &historyv1.InstancesRequest{},

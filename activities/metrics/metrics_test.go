@@ -104,6 +104,7 @@ switchyard_node_suspicions_total{node="a"} 1
 switchyard_nodes{state="active"} 1
 switchyard_nodes{state="draining"} 0
 switchyard_nodes{state="offline"} 1
+switchyard_nodes{state="restarting"} 0
 switchyard_nodes{state="stale"} 0
 switchyard_placement_decisions_total{type="shell"} 1
 switchyard_placement_leader 1

@@ -102,7 +102,7 @@ func (o *observed) collectFleet(f Fleet, gauge func(*prometheus.Desc, float64, .
 	gauge(tasksDesc, float64(f.Placed), "placed")
 	gauge(stuckDesc, float64(f.Stuck))
 	// Every state is shown, so that none vanishes from a graph with its last node.
-	states := map[string]float64{"active": 0, "stale": 0, "draining": 0, "offline": 0}
+	states := map[string]float64{"active": 0, "stale": 0, "draining": 0, "restarting": 0, "offline": 0}
 	for _, n := range f.Nodes {
 		states[n.State]++
 		if !n.LastBeat.IsZero() {

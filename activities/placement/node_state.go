@@ -8,7 +8,7 @@ type Node struct {
 	// node, and must not be modified after the call.
 	Snapshot *v1.NodeSnapshot
 	// State is the state of the node, one of the constants Node... of the package v1. "" means
-	// active. Only an active node gets tasks. A stale or draining node may come back, so requests
+	// active. Only an active node gets tasks. A stale, draining or restarting node may come back, so requests
 	// that only such a node can meet wait; an offline node does not count.
 	State string
 	// Reason explains a state other than active, such as "last heartbeat 8 s ago". It may be "".

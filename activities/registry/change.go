@@ -121,6 +121,12 @@ func (r *Registry) Leave(ctx context.Context, name, incarnation string) error {
 	return r.update(ctx, name, names.LeaveUpdate, &historyv1.NodeInput{Name: name, Incarnation: incarnation})
 }
 
+// Restart reports that the worker of an incarnation has stopped and has left attempts running for the next worker of the
+// node.
+func (r *Registry) Restart(ctx context.Context, name string, restart *historyv1.NodeRestart) error {
+	return r.update(ctx, name, names.RestartUpdate, restart)
+}
+
 // Replace closes an entry that an older version has created, so that the name can be registered
 // again.
 func (r *Registry) Replace(ctx context.Context, name string) error {

@@ -31,12 +31,12 @@ type Entry struct {
 	BeatAt time.Time
 }
 
-// endedAt returns when the worker of an offline node last showed a sign of life. A worker that left did so at that
-// moment; a lost one had been silent for offlineAfter by then.
+// endedAt returns when the worker of an offline or restarting node last showed a sign of life. A worker that left or
+// restarts did so at that moment; a lost one had been silent for offlineAfter by then.
 func (e *Entry) endedAt() time.Time {
 	r := e.Record
 	last := r.GetStateSince().AsTime()
-	if r.GetReason() != names.NodeLeft {
+	if r.GetReason() != names.NodeLeft && r.GetState() != v1.NodeRestarting {
 		last = last.Add(-e.OfflineAfter())
 	}
 	if registered := r.GetRegisteredAt().AsTime(); last.Before(registered) {
@@ -74,6 +74,8 @@ func (e *Entry) State(silence time.Duration, store string) (state, reason string
 	switch {
 	case e.Record.GetState() == v1.NodeOffline:
 		return v1.NodeOffline, e.Record.GetReason()
+	case e.Record.GetState() == v1.NodeRestarting:
+		return v1.NodeRestarting, e.Record.GetReason()
 	case silence >= e.StaleAfter() && e.Snapshot == nil:
 		return v1.NodeStale, "no heartbeat yet"
 	case silence >= e.StaleAfter():

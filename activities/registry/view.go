@@ -19,19 +19,20 @@ func View(e *Entry, now time.Time, leader *historyv1.LeaderHeartbeat, store stri
 		heard = r.GetRegisteredAt().AsTime()
 	}
 	n := &v1.Node{
-		Name:          r.GetName(),
-		Labels:        s.GetLabels(),
-		Capabilities:  s.GetCapabilities(),
-		Executors:     s.GetExecutors(),
-		Running:       int32(v1.SlotsTaken(s)),
-		MaxParallel:   s.GetMaxParallel(),
-		RegisteredAt:  r.GetRegisteredAt(),
-		StateSince:    r.GetStateSince(),
-		Machine:       s.GetMachine(),
-		Incarnation:   r.GetRegistration().GetIncarnation(),
-		DrainDeadline: r.GetDrain().GetDeadline(),
-		Drained:       r.GetDrained(),
-		Snapshot:      s,
+		Name:            r.GetName(),
+		Labels:          s.GetLabels(),
+		Capabilities:    s.GetCapabilities(),
+		Executors:       s.GetExecutors(),
+		Running:         int32(v1.SlotsTaken(s)),
+		MaxParallel:     s.GetMaxParallel(),
+		RegisteredAt:    r.GetRegisteredAt(),
+		StateSince:      r.GetStateSince(),
+		Machine:         s.GetMachine(),
+		Incarnation:     r.GetRegistration().GetIncarnation(),
+		DrainDeadline:   r.GetDrain().GetDeadline(),
+		Drained:         r.GetDrained(),
+		Snapshot:        s,
+		RestartingUntil: r.GetRestartingUntil(),
 	}
 	n.State, n.Reason = e.State(now.Sub(heard), store)
 	n.Suspicions = leader.GetSuspicions()[r.GetName()]
@@ -43,7 +44,7 @@ func View(e *Entry, now time.Time, leader *historyv1.LeaderHeartbeat, store stri
 	}
 	if !e.BeatAt.IsZero() {
 		n.LastBeatAt = timestamppb.New(e.BeatAt)
-	} else if n.State == v1.NodeOffline && r.GetRegisteredAt() != nil {
+	} else if (n.State == v1.NodeOffline || n.State == v1.NodeRestarting) && r.GetRegisteredAt() != nil {
 		n.LastBeatAt = timestamppb.New(e.endedAt())
 	}
 	n.Cores, n.MemoryMb, n.DiskGb, n.Gpus = amounts(s)

@@ -51,7 +51,7 @@ func (d *debtor) owes(e *registry.Entry, err error, now time.Time) bool {
 		return true
 	case !unknown && e.Record.GetState() == v1.NodeOffline && e.Record.GetReason() == names.NodeLeft:
 		return false // it left only after its attempts had ended
-	case unknown || e.Record.GetState() == v1.NodeOffline:
+	case unknown || e.Record.GetState() == v1.NodeOffline || e.Record.GetState() == v1.NodeRestarting:
 		return d.comesBack(e, now)
 	case d.isNews(e.Snapshot):
 		d.silentSince = time.Time{}

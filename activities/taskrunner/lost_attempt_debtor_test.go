@@ -23,6 +23,8 @@ func TestNodeOwesAnswer(t *testing.T) {
 	offline := func(reason string) *registry.Entry {
 		return &registry.Entry{Record: &historyv1.NodeRecord{State: v1.NodeOffline, Reason: reason}}
 	}
+	// Its newest heartbeat lists the attempt, and nothing follows it.
+	restarting := &registry.Entry{Record: &historyv1.NodeRecord{State: v1.NodeRestarting}, Snapshot: snapshot("one", 9)}
 	its, other := &v1.RunningAttempt{RunId: "r", Task: "each[4]", Claim: 7}, &v1.RunningAttempt{RunId: "r", Task: "each[4]", Claim: 8}
 	spooling := snapshot("one", 3)
 	spooling.Spooled = 1
@@ -57,6 +59,16 @@ func TestNodeOwesAnswer(t *testing.T) {
 		"it is offline, and comes back": {
 			{0, offline("no beat for 15s"), nil, true}, {time.Second, alive(nil), nil, true},
 			{time.Hour, offline("no beat for 15s"), nil, true}, {time.Hour + rejoinPatience, offline("no beat for 15s"), nil, false},
+		},
+		"it restarts, and does not come back": {
+			{0, restarting, nil, true}, {time.Second, restarting, nil, true}, {rejoinPatience, restarting, nil, false},
+		},
+		"it restarts, and has left since": {{0, restarting, nil, true}, {time.Second, offline(names.NodeLeft), nil, false}},
+		"it restarts, and continues the attempt": {
+			{0, restarting, nil, true}, {time.Second, alive(snapshot("two", 1, its)), nil, true}, {time.Hour, alive(snapshot("two", 2, its)), nil, true},
+		},
+		"closed: while it restarts, it runs until its lease is over": {
+			{soon, restarting, nil, true}, {14 * time.Second, restarting, nil, true}, {16 * time.Second, restarting, nil, false},
 		},
 		"it is unknown": {{0, nil, registry.ErrUnknown, true}, {rejoinPatience, nil, registry.ErrUnknown, false}},
 		"retried: it runs, then its record is on its way": {

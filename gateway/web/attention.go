@@ -205,7 +205,7 @@ func badNodes(data any) []attention {
 		return []attention{{id: "no-nodes", Tone: "bad", Text: "There are no nodes, so no task can run", URL: "/ui/nodes"}}
 	}
 	var found []attention
-	for _, state := range []string{v1.NodeOffline, v1.NodeStale, v1.NodeDraining} {
+	for _, state := range []string{v1.NodeOffline, v1.NodeStale, v1.NodeRestarting, v1.NodeDraining} {
 		a := attention{id: "nodes-" + state, Tone: "wait", URL: withParameter("/ui/nodes", "state", state)}
 		if state == v1.NodeOffline {
 			a.Tone = "bad"

@@ -95,7 +95,7 @@ func stateTone(state string) string {
 		return "good"
 	case v1.RunRunning, v1.TaskAssigned:
 		return "busy"
-	case v1.RunPaused, v1.RunPendingApproval, v1.TaskQueued, v1.NodeDraining, v1.NodeStale:
+	case v1.RunPaused, v1.RunPendingApproval, v1.TaskQueued, v1.NodeDraining, v1.NodeRestarting, v1.NodeStale:
 		return "wait"
 	case v1.RunPending, v1.TaskSkipped, v1.RunCancelled:
 		return "idle"
@@ -106,7 +106,7 @@ func stateTone(state string) string {
 // stateSign returns one character for the state of a run, task or node, for readers who cannot see its colour.
 func stateSign(state string) string {
 	switch state {
-	case v1.RunPendingApproval, v1.NodeDraining:
+	case v1.RunPendingApproval, v1.NodeDraining, v1.NodeRestarting:
 		return words.Sign(v1.TaskPaused)
 	case v1.NodeActive:
 		return words.Sign(v1.TaskRunning)

@@ -151,6 +151,7 @@ const (
 	LeaveUpdate    = "leave"
 	DrainUpdate    = "drain"
 	UndrainUpdate  = "undrain"
+	RestartUpdate  = "restart"
 	RemoveUpdate   = "remove"
 )
 

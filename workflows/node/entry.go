@@ -58,8 +58,11 @@ type entry struct {
 	removed       bool
 }
 
-// live reports whether a worker is registered and has not been lost.
-func (e *entry) live() bool { return e.record.GetState() != v1.NodeOffline }
+// live reports whether a worker is registered that has neither stopped nor been lost.
+func (e *entry) live() bool { return e.record.GetState() != v1.NodeOffline && !e.isRestarting() }
+
+// isRestarting reports whether a worker has stopped and left attempts for the next one.
+func (e *entry) isRestarting() bool { return e.record.GetState() == v1.NodeRestarting }
 
 // keep maintains the entry until it is forgotten.
 func (e *entry) keep(ctx workflow.Context) error {
@@ -73,6 +76,12 @@ func (e *entry) keep(ctx workflow.Context) error {
 		}
 		if e.live() {
 			if err := e.attend(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if e.isRestarting() {
+			if err := e.awaitRestart(ctx); err != nil {
 				return err
 			}
 			continue
@@ -154,6 +163,22 @@ func (e *entry) order(ctx workflow.Context) {
 	}
 }
 
+// awaitRestart waits for the next worker of the node. The node is offline if none registers in time.
+func (e *entry) awaitRestart(ctx workflow.Context) error {
+	ctx, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	until := e.record.GetRestartingUntil().AsTime()
+	timer := workflow.NewTimerWithOptions(ctx, max(until.Sub(workflow.Now(ctx)), time.Second), workflow.TimerOptions{Summary: "await the next worker of the node"})
+	if err := workflow.Await(ctx, func() bool { return !e.isRestarting() || timer.IsReady() }); err != nil {
+		return err
+	}
+	if !e.isRestarting() {
+		return nil
+	}
+	e.become(ctx, v1.NodeOffline, "its worker did not come back from a restart")
+	return e.save(ctx)
+}
+
 // rest waits while no worker is registered. It returns true if the entry is to be removed.
 func (e *entry) rest(ctx workflow.Context) (forgotten bool, err error) {
 	ctx, cancel := workflow.WithCancel(ctx)
@@ -175,7 +200,7 @@ func (e *entry) become(ctx workflow.Context, state, reason string) {
 	if e.record.GetState() != state {
 		e.record.StateSince = timestamppb.New(workflow.Now(ctx))
 	}
-	e.record.State, e.record.Reason = state, reason
+	e.record.State, e.record.Reason, e.record.RestartingUntil = state, reason, nil
 }
 
 // save writes the record to the memo, where readers find it.

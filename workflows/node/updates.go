@@ -16,7 +16,7 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// listen registers the handlers of the updates register, leave, drain, undrain and remove.
+// listen registers the handlers of the updates register, leave, restart, drain, undrain and remove.
 func (e *entry) listen(ctx workflow.Context) error {
 	set := func(name string, handler, validator any) error {
 		return workflow.SetUpdateHandlerWithOptions(ctx, name, handler, workflow.UpdateHandlerOptions{Validator: validator})
@@ -25,6 +25,9 @@ func (e *entry) listen(ctx workflow.Context) error {
 		return err
 	}
 	if err := set(names.LeaveUpdate, e.leave, nil); err != nil {
+		return err
+	}
+	if err := set(names.RestartUpdate, e.restart, e.mayRestart); err != nil {
 		return err
 	}
 	if err := set(names.DrainUpdate, e.drain, e.mayDrain); err != nil {
@@ -37,7 +40,8 @@ func (e *entry) listen(ctx workflow.Context) error {
 }
 
 // mayRegister accepts a worker if no other live worker has the name. A worker that registers again under its own incarnation is
-// the same worker. A worker that has proven the registered incarnation dead replaces it.
+// the same worker. A worker that has proven the registered incarnation dead replaces it. A restarting node is continued by a
+// worker on its machine, where its attempts run.
 func (e *entry) mayRegister(_ workflow.Context, reg *historyv1.NodeRegistration) error {
 	old := e.record.GetRegistration()
 	switch {
@@ -45,6 +49,9 @@ func (e *entry) mayRegister(_ workflow.Context, reg *historyv1.NodeRegistration)
 		return stateError("registration of node %q as %q, incarnation %q: name and incarnation are required", reg.GetName(), e.name, reg.GetIncarnation())
 	case e.removed:
 		return stateError("node %s is being removed; register it again", e.name)
+	case e.isRestarting() && reg.GetMachine() != old.GetMachine():
+		return temporal.NewApplicationError(fmt.Sprintf("node %s restarts on machine %s, where its tasks run until %s at the latest; choose another name, or wait until then",
+			e.name, cmp.Or(old.GetMachine(), "unknown"), e.record.GetRestartingUntil().AsTime().Format(time.RFC3339)), names.TakenError)
 	case !e.live(), reg.GetIncarnation() == old.GetIncarnation(), reg.GetReplaces() != "" && reg.GetReplaces() == old.GetIncarnation():
 		return nil
 	}
@@ -79,6 +86,25 @@ func (e *entry) leave(ctx workflow.Context, worker *historyv1.NodeInput) error {
 		return nil
 	}
 	e.become(ctx, v1.NodeOffline, names.NodeLeft)
+	return e.save(ctx)
+}
+
+// mayRestart refuses the restart of a worker that is not registered, which another worker may have replaced.
+func (e *entry) mayRestart(_ workflow.Context, r *historyv1.NodeRestart) error {
+	if r.GetUntil() == nil || r.GetIncarnation() != e.record.GetRegistration().GetIncarnation() || e.record.GetState() == v1.NodeOffline {
+		return stateError("restart of node %s: incarnation %q is not registered", e.name, r.GetIncarnation())
+	}
+	return nil
+}
+
+// restart records that the registered worker has stopped, and that its attempts wait for the next one.
+func (e *entry) restart(ctx workflow.Context, r *historyv1.NodeRestart) error {
+	tasks := "1 task runs"
+	if r.GetKept() != 1 {
+		tasks = fmt.Sprintf("%d tasks run", r.GetKept())
+	}
+	e.become(ctx, v1.NodeRestarting, tasks+" on without the worker")
+	e.record.RestartingUntil = r.GetUntil()
 	return e.save(ctx)
 }
 
@@ -131,7 +157,7 @@ func (e *entry) undrain(ctx workflow.Context) error {
 }
 
 func (e *entry) mayRemove(workflow.Context) error {
-	if e.live() {
+	if e.record.GetState() != v1.NodeOffline {
 		return stateError("node %s is %s; only a node that is offline can be removed: stop its worker first", e.name, e.record.GetState())
 	}
 	return nil

@@ -1303,7 +1303,7 @@ type Node struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// State of the node: active, stale, draining or offline.
+	// State of the node: active, stale, draining, restarting or offline.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	// Why the node is in this state, in one line; empty if it is active.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1348,9 +1348,12 @@ type Node struct {
 	// took over.
 	Suspicions int32 `protobuf:"varint,22,opt,name=suspicions,proto3" json:"suspicions,omitempty"`
 	// Other nodes of the same machine whose attempts hold a part of it, by name. What they hold is not free.
-	Neighbors     []*NodeNeighbor `protobuf:"bytes,23,rep,name=neighbors,proto3" json:"neighbors,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Neighbors []*NodeNeighbor `protobuf:"bytes,23,rep,name=neighbors,proto3" json:"neighbors,omitempty"`
+	// Until when the next worker of a restarting node is awaited, which continues the attempts that this one has left
+	// running; absent in any other state.
+	RestartingUntil *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=restarting_until,json=restartingUntil,proto3" json:"restarting_until,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
@@ -1540,6 +1543,13 @@ func (x *Node) GetSuspicions() int32 {
 func (x *Node) GetNeighbors() []*NodeNeighbor {
 	if x != nil {
 		return x.Neighbors
+	}
+	return nil
+}
+
+func (x *Node) GetRestartingUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RestartingUntil
 	}
 	return nil
 }
@@ -1803,10 +1813,11 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\tnuma_node\x18\a \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x16\n" +
 	"\x06remote\x18\b \x01(\bR\x06remoteB\f\n" +
 	"\n" +
-	"_numa_node\"\xe6\b\n" +
+	"_numa_node\"\xb9\t\n" +
 	"\x04Node\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12=\n" +
-	"\x05state\x18\x02 \x01(\tB'\xbaH$r\"R\x06activeR\x05staleR\bdrainingR\aofflineR\x05state\x12\x16\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
+	"\x05state\x18\x02 \x01(\tB3\xbaH0r.R\x06activeR\x05staleR\bdrainingR\n" +
+	"restartingR\aofflineR\x05state\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06labels\x18\x04 \x03(\tR\x06labels\x12I\n" +
 	"\fcapabilities\x18\x05 \x03(\v2%.switchyard.v1.Node.CapabilitiesEntryR\fcapabilities\x12\x1c\n" +
@@ -1832,7 +1843,8 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
 	"suspicions\x18\x16 \x01(\x05R\n" +
 	"suspicions\x129\n" +
-	"\tneighbors\x18\x17 \x03(\v2\x1b.switchyard.v1.NodeNeighborR\tneighbors\x1a?\n" +
+	"\tneighbors\x18\x17 \x03(\v2\x1b.switchyard.v1.NodeNeighborR\tneighbors\x12E\n" +
+	"\x10restarting_until\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\x0frestartingUntil\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"i\n" +
@@ -1915,11 +1927,12 @@ var file_switchyard_v1_node_proto_depIdxs = []int32{
 	20, // 29: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
 	0,  // 30: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
 	14, // 31: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	20, // 32: switchyard.v1.Node.restarting_until:type_name -> google.protobuf.Timestamp
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_proto_init() }

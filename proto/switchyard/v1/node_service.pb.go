@@ -707,9 +707,10 @@ var File_switchyard_v1_node_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_service_proto_rawDesc = "" +
 	"\n" +
-	" switchyard/v1/node_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18switchyard/v1/node.proto\x1a\x1bswitchyard/v1/options.proto\"\x9b\x01\n" +
-	"\x10ListNodesRequest\x12?\n" +
-	"\x05state\x18\x01 \x01(\tB)\xbaH&r$R\x00R\x06activeR\x05staleR\bdrainingR\aofflineR\x05state\x12'\n" +
+	" switchyard/v1/node_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18switchyard/v1/node.proto\x1a\x1bswitchyard/v1/options.proto\"\xa7\x01\n" +
+	"\x10ListNodesRequest\x12K\n" +
+	"\x05state\x18\x01 \x01(\tB5\xbaH2r0R\x00R\x06activeR\x05staleR\bdrainingR\n" +
+	"restartingR\aofflineR\x05state\x12'\n" +
 	"\tpage_size\x18\x02 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +

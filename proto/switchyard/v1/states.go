@@ -65,7 +65,9 @@ const (
 	NodeActive   = "active"
 	NodeStale    = "stale"
 	NodeDraining = "draining"
-	NodeOffline  = "offline"
+	// NodeRestarting means that the worker has stopped, and has left attempts running for the next worker of the node.
+	NodeRestarting = "restarting"
+	NodeOffline    = "offline"
 )
 
 // Outcomes of a dispatch for its node, the values of ClaimRef.outcome. "" means that the dispatch never reached the node.
@@ -267,7 +269,7 @@ func RunStates() []string {
 }
 
 // NodeStates returns all states of a node.
-func NodeStates() []string { return []string{NodeActive, NodeStale, NodeDraining, NodeOffline} }
+func NodeStates() []string { return []string{NodeActive, NodeStale, NodeDraining, NodeRestarting, NodeOffline} }
 
 // EventWords returns all kinds of events.
 func EventWords() []string {

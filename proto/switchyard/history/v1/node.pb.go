@@ -93,7 +93,7 @@ type NodeRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// State of the node: active, draining or offline.
+	// State of the node: active, draining, restarting or offline.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
 	// Why the node is in this state; empty if it is active.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -106,9 +106,11 @@ type NodeRecord struct {
 	// Drain order of the node; it stays in force, across restarts too, until the node is undrained.
 	Drain *NodeDrain `protobuf:"bytes,7,opt,name=drain,proto3" json:"drain,omitempty"`
 	// Whether the draining node has nothing left to finish.
-	Drained       bool `protobuf:"varint,8,opt,name=drained,proto3" json:"drained,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Drained bool `protobuf:"varint,8,opt,name=drained,proto3" json:"drained,omitempty"`
+	// Until when the next worker of a restarting node is awaited; absent in any other state.
+	RestartingUntil *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=restarting_until,json=restartingUntil,proto3" json:"restarting_until,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *NodeRecord) Reset() {
@@ -195,6 +197,13 @@ func (x *NodeRecord) GetDrained() bool {
 		return x.Drained
 	}
 	return false
+}
+
+func (x *NodeRecord) GetRestartingUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RestartingUntil
+	}
+	return nil
 }
 
 // NodeRegistration is what a worker reports when it starts: the argument of the update `register` of the workflow
@@ -376,6 +385,71 @@ func (x *NodeDrain) GetBy() string {
 	return ""
 }
 
+// NodeRestart says that a worker has stopped and left attempts running for the next worker of the node: the argument of
+// the update `restart` of the workflow `Node`.
+type NodeRestart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Incarnation of the worker that stops.
+	Incarnation string `protobuf:"bytes,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// When the last of the attempts has lost its lease, unless the next worker has registered by then.
+	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	// Number of attempts that the worker has left running.
+	Kept          int32 `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeRestart) Reset() {
+	*x = NodeRestart{}
+	mi := &file_switchyard_history_v1_node_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeRestart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeRestart) ProtoMessage() {}
+
+func (x *NodeRestart) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_node_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeRestart.ProtoReflect.Descriptor instead.
+func (*NodeRestart) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_node_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *NodeRestart) GetIncarnation() string {
+	if x != nil {
+		return x.Incarnation
+	}
+	return ""
+}
+
+func (x *NodeRestart) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *NodeRestart) GetKept() int32 {
+	if x != nil {
+		return x.Kept
+	}
+	return 0
+}
+
 var File_switchyard_history_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_node_proto_rawDesc = "" +
@@ -384,7 +458,7 @@ const file_switchyard_history_v1_node_proto_rawDesc = "" +
 	"\tNodeInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x129\n" +
-	"\x06record\x18\x03 \x01(\v2!.switchyard.history.v1.NodeRecordR\x06record\"\xeb\x02\n" +
+	"\x06record\x18\x03 \x01(\v2!.switchyard.history.v1.NodeRecordR\x06record\"\xb2\x03\n" +
 	"\n" +
 	"NodeRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
@@ -395,7 +469,8 @@ const file_switchyard_history_v1_node_proto_rawDesc = "" +
 	"\fregistration\x18\x05 \x01(\v2'.switchyard.history.v1.NodeRegistrationR\fregistration\x12?\n" +
 	"\rregistered_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\fregisteredAt\x126\n" +
 	"\x05drain\x18\a \x01(\v2 .switchyard.history.v1.NodeDrainR\x05drain\x12\x18\n" +
-	"\adrained\x18\b \x01(\bR\adrained\"\xb3\x02\n" +
+	"\adrained\x18\b \x01(\bR\adrained\x12E\n" +
+	"\x10restarting_until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0frestartingUntil\"\xb3\x02\n" +
 	"\x10NodeRegistration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
@@ -408,7 +483,11 @@ const file_switchyard_history_v1_node_proto_rawDesc = "" +
 	"\tNodeDrain\x126\n" +
 	"\bdeadline\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x03 \x01(\tR\x02byB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
+	"\x02by\x18\x03 \x01(\tR\x02by\"u\n" +
+	"\vNodeRestart\x12 \n" +
+	"\vincarnation\x18\x01 \x01(\tR\vincarnation\x120\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x12\n" +
+	"\x04kept\x18\x03 \x01(\x05R\x04keptB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
 
 var (
 	file_switchyard_history_v1_node_proto_rawDescOnce sync.Once
@@ -422,30 +501,33 @@ func file_switchyard_history_v1_node_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_node_proto_rawDescData
 }
 
-var file_switchyard_history_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_switchyard_history_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
 var file_switchyard_history_v1_node_proto_goTypes = []any{
 	(*NodeInput)(nil),             // 0: switchyard.history.v1.NodeInput
 	(*NodeRecord)(nil),            // 1: switchyard.history.v1.NodeRecord
 	(*NodeRegistration)(nil),      // 2: switchyard.history.v1.NodeRegistration
 	(*NodeDrain)(nil),             // 3: switchyard.history.v1.NodeDrain
-	(*timestamppb.Timestamp)(nil), // 4: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 5: google.protobuf.Duration
-	(*v1.NodeSnapshot)(nil),       // 6: switchyard.v1.NodeSnapshot
+	(*NodeRestart)(nil),           // 4: switchyard.history.v1.NodeRestart
+	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 6: google.protobuf.Duration
+	(*v1.NodeSnapshot)(nil),       // 7: switchyard.v1.NodeSnapshot
 }
 var file_switchyard_history_v1_node_proto_depIdxs = []int32{
-	1, // 0: switchyard.history.v1.NodeInput.record:type_name -> switchyard.history.v1.NodeRecord
-	4, // 1: switchyard.history.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
-	2, // 2: switchyard.history.v1.NodeRecord.registration:type_name -> switchyard.history.v1.NodeRegistration
-	4, // 3: switchyard.history.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
-	3, // 4: switchyard.history.v1.NodeRecord.drain:type_name -> switchyard.history.v1.NodeDrain
-	5, // 5: switchyard.history.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
-	6, // 6: switchyard.history.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	4, // 7: switchyard.history.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
-	8, // [8:8] is the sub-list for method output_type
-	8, // [8:8] is the sub-list for method input_type
-	8, // [8:8] is the sub-list for extension type_name
-	8, // [8:8] is the sub-list for extension extendee
-	0, // [0:8] is the sub-list for field type_name
+	1,  // 0: switchyard.history.v1.NodeInput.record:type_name -> switchyard.history.v1.NodeRecord
+	5,  // 1: switchyard.history.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
+	2,  // 2: switchyard.history.v1.NodeRecord.registration:type_name -> switchyard.history.v1.NodeRegistration
+	5,  // 3: switchyard.history.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
+	3,  // 4: switchyard.history.v1.NodeRecord.drain:type_name -> switchyard.history.v1.NodeDrain
+	5,  // 5: switchyard.history.v1.NodeRecord.restarting_until:type_name -> google.protobuf.Timestamp
+	6,  // 6: switchyard.history.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
+	7,  // 7: switchyard.history.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	5,  // 8: switchyard.history.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
+	5,  // 9: switchyard.history.v1.NodeRestart.until:type_name -> google.protobuf.Timestamp
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_node_proto_init() }
@@ -459,7 +541,7 @@ func file_switchyard_history_v1_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_node_proto_rawDesc), len(file_switchyard_history_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   4,
+			NumMessages:   5,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
