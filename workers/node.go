@@ -66,9 +66,9 @@ type NodeConfig struct {
 	// Withheld maps what the node cannot offer, although a part of it is installed, to the reason and the remedy, for
 	// people.
 	Withheld map[string]string
-	// Guard is called with the node's state folder before the first attempt starts that would outlive this worker. From
-	// then on something outside this process must call taskrunner.EndOverdue. It may be nil.
-	Guard func(dir string)
+	// Guard is called with the node's state folder before the first attempt starts or continues that may outlive this
+	// worker. From then on a taskrunner.Keeper outside this process enforces the leases. nil means that nothing does.
+	Guard func(dir string) error
 	// Secrets holds the values of secrets. If it is nil, tasks that ask for secrets fail.
 	Secrets taskrunner.SecretSource
 	// SharedDir is passed to tasks as SWITCHYARD_SHARED_DIR. "" means none.
@@ -234,12 +234,12 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 func (n *Node) openState() {
 	dir, err := n.openFolders()
 	if err != nil {
-		n.withholdLasting(err)
+		n.withholdSurvivors(err)
 		return
 	}
 	n.attempts.State.Dir = dir
 	if n.cfg.Guard != nil {
-		n.attempts.State.Guard = func() { n.cfg.Guard(dir) }
+		n.attempts.State.Guard = func() error { return n.cfg.Guard(dir) }
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	v1 "switchyard/proto/switchyard/v1"
 )
 
 // openFolders returns the folder with the state that a restarted node recovers, and sets the folder for temporary
@@ -30,11 +28,12 @@ func (n *Node) openFolders() (dir string, err error) {
 	return dir, nil
 }
 
-// withholdLasting stops the node from offering task types whose attempts must outlive the worker, since none could.
-func (n *Node) withholdLasting(reason error) {
+// withholdSurvivors stops the node from offering task types whose attempts outlive a worker that is killed. No later worker would
+// find them, and nothing would enforce their leases.
+func (n *Node) withholdSurvivors(reason error) {
 	n.withheld = map[string]string{}
-	for taskType := range n.attempts.Executors {
-		if v1.Lasts(taskType) {
+	for taskType, exec := range n.attempts.Executors {
+		if exec.Capabilities().Survive != nil {
 			n.withheld[taskType] = reason.Error()
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Capabilities are what an Executor can do beyond Run. A nil field means that the executor lacks the capability.
@@ -93,7 +95,8 @@ type Survivor interface {
 	// Reattach acts like Run for an attempt that has already started. The attempt's writers receive everything it has ever
 	// printed, from the start. Reattach returns ErrNotRunning if nothing of the attempt is left.
 	Reattach(ctx context.Context, a Attempt) (Result, error)
-	// Remove ends what is left of an attempt and returns when it is gone.
+	// Remove ends what is left of an attempt and returns when it is gone. If the engine that runs attempts does not
+	// remove it, Remove kills the processes of the Workload, as far as they are on this machine, and returns an error.
 	Remove(ctx context.Context, l Leftover) error
 }
 
@@ -108,6 +111,8 @@ type Leftover struct {
 	StartedAt time.Time
 	// Env holds the environment variables with which the program was started.
 	Env map[string]string
+	// Workload is what ran the attempt, as its worker reported it. Only Remove reads it; Survivors leaves it nil.
+	Workload *v1.Workload
 }
 
 // ErrLetGo is the cause with which the caller makes a remote executor leave an attempt to another node, or one that can Survive

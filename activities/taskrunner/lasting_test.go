@@ -373,7 +373,7 @@ func TestEndOverdueLeavesLastingAttempts(t *testing.T) {
 	if err := os.Chtimes(files[0], past, past); err != nil {
 		t.Fatal(err)
 	}
-	left, err := EndOverdue(t.Context(), l.State.Dir, "n", fake.NewLasting(v1.TypeVPS, l.machines))
+	left, err := (&Keeper{Dir: l.State.Dir, Node: "n", Executor: fake.NewLasting(v1.TypeVPS, l.machines)}).EndOverdue(t.Context())
 	if m := l.machines.All("a")[0]; left != 0 || err != nil || !m.Running {
 		t.Errorf("%d are left to be ended, %v; it is %+v", left, err, m)
 	}

@@ -15,7 +15,7 @@ import (
 // be given the task, so the attempt ends itself first:
 //
 //   - A live worker asks the attempt to stop (see heartbeat.go). The executor kills what is left (see executor.Lease).
-//   - If the worker is dead or stalled, a watchdog or EndOverdue ends the attempt (see orphan_overdue.go).
+//   - If the worker is dead or stalled, a watchdog or a Keeper ends the attempt (see orphan_overdue.go).
 //   - A detached attempt has a longer lease, which its run waits for (see detach.go). Lasting attempts have none. A remote
 //     attempt is left running for another node (see remote.go).
 //

@@ -18,41 +18,68 @@ const (
 	endingSuffix = ".ending"
 	// endedPatience is how long an attempt that has ended by itself is kept for the next worker.
 	endedPatience = time.Hour
+	// findPatience is how long an executor may take to find overdue attempts before their processes are ended.
+	findPatience = time.Second
 )
 
-// EndOverdue ends the running attempts of a node that have outlived their lease because the worker is dead or stalled.
-// Attempts that ended by themselves are left for a while to the next worker, which keeps their results. Lasting attempts
-// are never ended. dir is the node's state directory and is read at each call. left is how many attempts may still have
-// to be ended.
-func EndOverdue(ctx context.Context, dir, node string, exec executor.Executor) (left int, err error) {
-	entries, err := os.ReadDir(dir)
+// Keeper enforces the leases of attempts that outlive their worker, from another process. Its exported fields are set before the
+// first call, and its calls are made one at a time.
+type Keeper struct {
+	// Dir is the state directory of the node, which is read at each call.
+	Dir, Node string
+	Executor  executor.Executor
+
+	// ends has the end of the lease of each attempt by its file, as first seen.
+	ends map[string]leaseEnd
+}
+
+// leaseEnd is when an attempt must be ended: by the wall clock, as its recovery file says, and by the clock that is never set.
+type leaseEnd struct {
+	wall time.Time
+	at   executor.Instant
+}
+
+// EndOverdue ends the running attempts that have outlived their lease because the worker is dead or stalled. Attempts that
+// ended by themselves are left for a while to the next worker, which keeps their results. Lasting attempts are never ended.
+// If the executor cannot find its attempts now, the processes of overdue attempts are ended, and a later call does the rest.
+// left is how many attempts may still have to be ended.
+func (k *Keeper) EndOverdue(ctx context.Context) (left int, err error) {
+	entries, err := os.ReadDir(k.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	overdue := map[string]*orphan{} // by id
+	overdue, ends := map[string]*orphan{}, map[string]leaseEnd{} // by id, and by path
 	for _, entry := range entries {
-		path := filepath.Join(dir, entry.Name())
+		path := filepath.Join(k.Dir, entry.Name())
 		if filepath.Ext(path) != recoverySuffix && filepath.Ext(path) != endingSuffix {
 			continue
 		}
 		l, err := readOrphan(path)
-		switch {
-		case err != nil || l.req.GetType() != exec.Type() || l.state.Lasting:
-		case filepath.Ext(path) == endingSuffix || time.Now().After(l.endAt()):
+		if err != nil || l.req.GetType() != k.Executor.Type() || l.state.Lasting {
+			continue
+		}
+		ends[path] = k.endOf(l)
+		if filepath.Ext(path) == endingSuffix || executor.Now() > ends[path].at {
 			overdue[l.state.ID] = l
-		default:
+		} else {
 			left++
 		}
 	}
+	k.ends = ends
 	if len(overdue) == 0 {
 		return left, nil
 	}
-	survive := exec.Capabilities().Survive
-	found, err := survive.Survivors(ctx, node)
+	survive := k.Executor.Capabilities().Survive
+	short, cancel := context.WithTimeout(ctx, findPatience)
+	defer cancel()
+	found, err := survive.Survivors(short, k.Node)
 	if err != nil {
+		for _, l := range overdue {
+			_ = survive.Remove(short, executor.Leftover{ID: l.state.ID, Workload: l.state.workload()}) // the error is err again
+		}
 		return left + len(overdue), err
 	}
 	var errs []error
@@ -65,12 +92,23 @@ func EndOverdue(ctx context.Context, dir, node string, exec executor.Executor) (
 			left++
 			continue
 		}
+		f.Workload = l.state.workload()
 		if err := l.endNow(ctx, survive, f); err != nil {
 			left++
 			errs = append(errs, fmt.Errorf("end %s: %w", f.ID, err))
 		}
 	}
 	return left, errors.Join(errs...)
+}
+
+// endOf returns when an attempt must be ended. Until its recovery file says otherwise, the instant stays the same, even if the
+// wall clock is set.
+func (k *Keeper) endOf(l *orphan) leaseEnd {
+	wall := l.endAt()
+	if seen, ok := k.ends[l.path]; ok && seen.wall.Equal(wall) {
+		return seen
+	}
+	return leaseEnd{wall, executor.Now().Add(time.Until(wall))}
 }
 
 // endNow ends what is left of an attempt, so that the next worker finds nothing of it.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 )
 
@@ -16,9 +17,10 @@ import (
 func TestEndOverdue(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Block: true}, nil)
+	keeper := &Keeper{Dir: h.State.Dir, Node: "n", Executor: h.survivor}
 	look := func() int {
 		t.Helper()
-		left, err := EndOverdue(t.Context(), h.State.Dir, "n", h.survivor)
+		left, err := keeper.EndOverdue(t.Context())
 		if err != nil {
 			t.Error(err)
 		}
@@ -48,8 +50,8 @@ func TestEndOverdue(t *testing.T) {
 	}
 	h.rewrite(k)
 	h.survivor.FailSurvivors(errors.New("no engine"))
-	if left, err := EndOverdue(t.Context(), h.State.Dir, "n", h.survivor); left != 1 || err == nil {
-		t.Errorf("%d are left without an engine, %v", left, err)
+	if left, err := keeper.EndOverdue(t.Context()); left != 1 || err == nil || !slices.Equal(h.survivor.Killed(), []string{"3f2a"}) {
+		t.Errorf("%d are left without an engine, %v; killed %v", left, err, h.survivor.Killed())
 	}
 	h.survivor.FailSurvivors(nil)
 	if left := look(); left != 0 || !slices.Equal(h.survivor.Removed(), []string{reattachedID}) {
@@ -61,21 +63,47 @@ func TestEndOverdue(t *testing.T) {
 	}
 
 	ended := killed(t, fake.Step{}, nil)
+	keeper = &Keeper{Dir: ended.State.Dir, Node: "n", Executor: ended.survivor}
 	at := time.Now().Add(-endedPatience / 2)
 	if err := os.Chtimes(ended.keepsake().path, at, at); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := EndOverdue(t.Context(), ended.State.Dir, "n", ended.survivor); left != 1 || err != nil || len(ended.survivor.Removed()) != 0 {
+	if left, err := keeper.EndOverdue(t.Context()); left != 1 || err != nil || len(ended.survivor.Removed()) != 0 {
 		t.Errorf("%d are left, %v ended, %v", left, ended.survivor.Removed(), err)
 	}
 	at = at.Add(-endedPatience)
 	if err := os.Chtimes(ended.keepsake().path, at, at); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := EndOverdue(t.Context(), ended.State.Dir, "n", ended.survivor); left != 0 || err != nil || len(ended.survivor.Removed()) != 1 {
+	if left, err := keeper.EndOverdue(t.Context()); left != 0 || err != nil || len(ended.survivor.Removed()) != 1 {
 		t.Errorf("%d are left, %v ended, %v", left, ended.survivor.Removed(), err)
 	}
 	if _, err := os.Stat(ended.State.Dir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("something is left: %v", err)
+	}
+}
+
+// The wall clock of a node may be set while an attempt runs. The attempt is not ended for that.
+func TestKeeperEndsNothingWhenTheClockIsSet(t *testing.T) {
+	t.Parallel()
+	h := killed(t, fake.Step{Block: true}, nil)
+	k := &Keeper{Dir: h.State.Dir, Node: "n", Executor: h.survivor}
+	file := h.keepsake()
+	past := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(file.path, past, past); err != nil {
+		t.Fatal(err)
+	}
+	l, err := readOrphan(file.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The clock was set forward by an hour since the lease was first seen.
+	k.ends = map[string]leaseEnd{file.path: {l.endAt(), executor.Now().Add(time.Second)}}
+	if left, err := k.EndOverdue(t.Context()); left != 1 || err != nil || len(h.survivor.Removed()) != 0 {
+		t.Errorf("%d are left, %v ended, %v", left, h.survivor.Removed(), err)
+	}
+	k.ends = map[string]leaseEnd{file.path: {l.endAt(), executor.Now().Add(-time.Second)}}
+	if left, err := k.EndOverdue(t.Context()); left != 0 || err != nil || len(h.survivor.Removed()) != 1 {
+		t.Errorf("%d are left, %v ended, %v", left, h.survivor.Removed(), err)
 	}
 }

@@ -80,6 +80,9 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 			r.undecided[keyOf(l.req, membersOf(l.req))] = make(chan struct{})
 		}
 	}
+	if len(left) > 0 {
+		n.State.guard(n.Logger)
+	}
 	n.recovery.Store(r)
 	r.answerClaims()
 	var workspaces []string

@@ -135,7 +135,7 @@ func (a *attempt) writeRecoveryFile(id string, spec *structpb.Struct, ws *worksp
 	if err != nil {
 		return err
 	}
-	a.node.State.guard()
+	a.node.State.guard(a.node.Logger)
 	err = a.attendance.createFile(recoveryPath(a.node.State.Dir, id), recoveryState{
 		Version: keepsakeVersion, ID: id, Heartbeat: a.delivery.heartbeat, Queue: a.delivery.queue,
 		Request: request, Spec: rendered, TakenUpAt: a.takenUpAt.AsTime(), Workspace: filepath.Base(ws.Dir()), TempDir: ws.TempDir(),

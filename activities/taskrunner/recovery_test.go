@@ -183,7 +183,12 @@ func TestReattachAfterTheWorkerDied(t *testing.T) {
 	t.Parallel()
 	h := killed(t, fake.Step{Stdout: "one\ntwo\n", Block: true, Output: "n=2"}, nil)
 	h.server.busy = 1
+	isGuarded := false
+	h.State.Guard = func() error { isGuarded = true; return nil }
 	h.recovers()
+	if !isGuarded {
+		t.Error("nothing enforces the lease of the attempt if this worker dies, too")
+	}
 	testneeds.Await(t, "it has its place and beats", func() bool { return len(h.held.restored) == 1 && h.live() == 1 && len(h.server.heard()) > 0 })
 	beat := h.server.heard()[0]
 	if !beat.GetSpawned() || beat.GetStartedAt() == nil || beat.GetClaim() != 1 || beat.GetWorkload().GetContainer() != "3f2a" {

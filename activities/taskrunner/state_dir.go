@@ -1,6 +1,7 @@
 package taskrunner
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -17,20 +18,29 @@ type State struct {
 	// TempDir holds the temporary directories of attempts that outlive this worker. It belongs to the node alone. If
 	// empty, those directories are in the private directories of the attempts.
 	TempDir string
-	// Guard is called before the first attempt that outlives this worker starts. It makes sure that something calls
-	// EndOverdue from then on. If nil, nothing does.
-	Guard func()
+	// Guard is called before the first attempt that may outlive this worker starts or continues. It starts a process that
+	// outlives the worker, too, and enforces the leases as a Keeper from then on. If it is nil or fails, nothing does.
+	Guard func() error
 
-	guarded sync.Once
-	make    sync.Once
-	root    *workspace.Root // set by make
+	guarded   sync.Once
+	isGuarded bool // set by guarded
+	make      sync.Once
+	root      *workspace.Root // set by make
 }
 
-// guard calls Guard before the first attempt that outlives this worker.
-func (s *State) guard() {
-	if s.Guard != nil {
-		s.guarded.Do(s.Guard)
-	}
+// guard calls Guard before the first attempt that may outlive this worker. It reports whether something enforces the leases of
+// such attempts once this worker has ended.
+func (s *State) guard(logger *slog.Logger) bool {
+	s.guarded.Do(func() {
+		if s.Guard == nil {
+			return
+		}
+		err := s.Guard()
+		if s.isGuarded = err == nil; err != nil {
+			logger.Warn("attempts may outlive their leases if this worker is killed", "error", err)
+		}
+	})
+	return s.isGuarded
 }
 
 // workspaces returns the root of the workspaces of attempts that outlive the worker.

@@ -2,10 +2,10 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"sync"
 	"syscall"
@@ -46,16 +46,16 @@ func ServeGuardIfAsked() {
 		defer close(workerGone)
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	}()
-	guardContainers(context.Background(), containers, os.Args[1], os.Args[2], workerGone)
+	guardContainers(context.Background(), &taskrunner.Keeper{Dir: os.Args[1], Node: os.Args[2], Executor: containers}, workerGone)
 	os.Exit(0)
 }
 
 // guardContainers ends overdue containers of a node until the worker has ended and no container is left.
-func guardContainers(ctx context.Context, containers *container.Executor, dir, node string, workerGone <-chan struct{}) {
+func guardContainers(ctx context.Context, keeper *taskrunner.Keeper, workerGone <-chan struct{}) {
 	var until time.Time // deadline of a guard without a worker
 	for {
 		call, cancel := context.WithTimeout(ctx, guardCall)
-		remaining, err := taskrunner.EndOverdue(call, dir, node, containers)
+		remaining, err := keeper.EndOverdue(call)
 		cancel()
 		select {
 		case <-workerGone:
@@ -71,33 +71,71 @@ func guardContainers(ctx context.Context, containers *container.Executor, dir, n
 	}
 }
 
+const (
+	// guardPatience is how long a guard may take to notice that it is not needed.
+	guardPatience = 2 * time.Second
+	// guardPause is the time before a guard that was killed is replaced.
+	guardPause = time.Second
+)
+
 // containerGuards holds the guards of the nodes of this process.
 type containerGuards struct {
-	logger *slog.Logger
-
-	mu    sync.Mutex
-	pipes []io.Closer
-	ends  []<-chan struct{}
+	logger  *slog.Logger
+	closing chan struct{}
+	running sync.WaitGroup
 }
 
-// guardPatience is how long a guard may take to notice that it is not needed.
-const guardPatience = 2 * time.Second
+func newContainerGuards(logger *slog.Logger) *containerGuards {
+	return &containerGuards{logger: logger, closing: make(chan struct{})}
+}
+
+// start starts the guard of a node, and replaces it if it is killed.
+func (g *containerGuards) start(dir, node string) error {
+	pipe, guard, err := startGuard(dir, node)
+	if err != nil {
+		return err
+	}
+	g.running.Go(func() {
+		for g.isKilled(pipe, guard) {
+			g.logger.Warn("the guard of containers has ended; starting another one")
+			select {
+			case <-g.closing:
+				return
+			case <-time.After(guardPause):
+			}
+			if pipe, guard, err = startGuard(dir, node); err != nil {
+				g.logger.Warn("containers may outlive their leases if this worker is killed", "error", err)
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// isKilled waits for the end of a guard, and reports whether it ended although this process still needs it.
+func (g *containerGuards) isKilled(pipe io.Closer, guard *exec.Cmd) bool {
+	defer pipe.Close()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = guard.Wait() // its exit status does not matter
+	}()
+	select {
+	case <-ended:
+		return true
+	case <-g.closing:
+	}
+	_ = pipe.Close()
+	select {
+	case <-ended:
+	case <-time.After(guardPatience):
+	}
+	return false
+}
 
 // close releases the guards. A guard with a container still to end continues to run.
 func (g *containerGuards) close() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var errs []error
-	for _, pipe := range g.pipes {
-		errs = append(errs, pipe.Close())
-	}
-	patience := time.After(guardPatience)
-	for _, ended := range g.ends {
-		select {
-		case <-ended:
-		case <-patience:
-			return errors.Join(errs...)
-		}
-	}
-	return errors.Join(errs...)
+	close(g.closing)
+	g.running.Wait()
+	return nil
 }

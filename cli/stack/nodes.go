@@ -58,7 +58,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	if len(cfg.Nodes[0].Kube.Clusters) == 0 {
 		executors = slices.DeleteFunc(executors, func(e executor.Executor) bool { return e.Type() == v1.TypeK8sJob })
 	}
-	guards := &containerGuards{logger: cfg.Logger}
+	guards := newContainerGuards(cfg.Logger)
 	s.addCloser("guards", guards.close)
 	found := make(chan node.Facts, 1)
 	go func() { found <- node.Detect(ctx, node.SystemSurroundings(cfg.Logger)) }()
@@ -84,7 +84,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 				Executors: executors, ScratchDir: filepath.Join(scratch, "attempts"), StateDir: n.ScratchDir,
 				TempDir: temp, LastingTempDir: n.LocalTempDir,
 				Withheld: virtual.reasons(),
-				Guard:    func(dir string) { guards.start(dir, n.Name) },
+				Guard:    func(dir string) error { return guards.start(dir, n.Name) },
 				Name:     n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
 				Sessions:    func(ctx context.Context) []string { return session.List(ctx, sessions) },
 				Clusters:    s.clusters.Reachable,

@@ -209,9 +209,9 @@ func TestLastingTaskOutlivesContinueAsNew(t *testing.T) {
 	}
 }
 
-// TestNodeOffersNoMachinesThatItCannotFindAgain checks that a node that would lose its machines with its worker offers
-// none, and names the remedy.
-func TestNodeOffersNoMachinesThatItCannotFindAgain(t *testing.T) {
+// TestNodeOffersNothingThatItCannotFindAgain checks that a node that would lose its machines and containers with its worker
+// offers none, and names the remedy.
+func TestNodeOffersNothingThatItCannotFindAgain(t *testing.T) {
 	t.Parallel()
 	c, m := workertest.Shared(t).Nodes(t, nil), fake.NewMachines()
 	dir := filepath.Join(c.T.TempDir(), "open")
@@ -220,15 +220,17 @@ func TestNodeOffersNoMachinesThatItCannotFindAgain(t *testing.T) {
 	}
 	with := func(cfg *workers.NodeConfig) {
 		cfg.StateDir = dir
-		cfg.Executors = append(cfg.Executors, fake.NewLasting(v1.TypeVPS, m), fake.New(v1.TypeContainer, nil))
+		cfg.Executors = append(cfg.Executors, fake.NewLasting(v1.TypeVPS, m), fake.NewSurvivor(v1.TypeContainer, nil))
 	}
 	first := c.Start("n", with)
 	seen := c.AwaitState(c.Name("n"), v1.NodeActive)
-	if slices.Contains(seen.GetExecutors(), v1.TypeVPS) || len(seen.GetExecutors()) == 0 {
+	if slices.Contains(seen.GetExecutors(), v1.TypeVPS) || slices.Contains(seen.GetExecutors(), v1.TypeContainer) || len(seen.GetExecutors()) == 0 {
 		t.Errorf("the node offers %v", seen.GetExecutors())
 	}
-	if why := seen.GetSnapshot().GetWithheld()[v1.TypeVPS]; !strings.Contains(why, "chmod 700 "+dir) || !strings.Contains(why, "--scratch-dir") {
-		t.Errorf("it says %q", why)
+	for _, taskType := range []string{v1.TypeVPS, v1.TypeContainer} {
+		if why := seen.GetSnapshot().GetWithheld()[taskType]; !strings.Contains(why, "chmod 700 "+dir) || !strings.Contains(why, "--scratch-dir") {
+			t.Errorf("it says of %s %q", taskType, why)
+		}
 	}
 	h := c.Submit(lastingInput(c, `{name: lasting-withheld, tasks: {x: {type: container, spec: {image: x}}}}`))
 	first.Stop()

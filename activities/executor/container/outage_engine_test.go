@@ -245,3 +245,24 @@ func TestLongEngineHangs(t *testing.T) {
 	}
 	nothingOn(t, engine)
 }
+
+// Without its engine, a container is ended through its processes.
+func TestRemoveWithoutEngineKillsProcesses(t *testing.T) {
+	t.Parallel()
+	e, away := newExecutor(t, containers.Options{}), newExecutor(t, containers.Options{Host: "unix://" + filepath.Join(t.TempDir(), "none")})
+	a, out, _ := enginetest.Attempt(t, "build", map[string]any{"command": "trap '' TERM; echo ready; while :; do sleep 0.1; done"})
+	var id string
+	a.Located = func(w *v1.Workload) { id = w.GetContainer() }
+	ended := enginetest.Begin(t, t.Context(), e, a)
+	out.Await(t, "ready")
+	testneeds.Await(t, "the engine is known to be away", func() bool { return away.Available() != nil })
+	if err := away.Remove(t.Context(), executor.Leftover{ID: a.ID}); err == nil {
+		t.Error("a container was removed without an engine")
+	}
+	if err := away.Remove(t.Context(), executor.Leftover{ID: a.ID, Workload: &v1.Workload{Container: id}}); err == nil {
+		t.Error("a container was removed without an engine")
+	}
+	if r := enginetest.End(t, ended); r.Signal != "SIGKILL" {
+		t.Errorf("result %+v, error %v, want one killed by SIGKILL", r.Result, r.Err)
+	}
+}

@@ -41,6 +41,27 @@ func startOf(pid int) string {
 	return fields[19]
 }
 
+// killContainer kills the processes of a container that are on this machine, without its engine. id is the container's id or the
+// start of it; without one, killContainer does nothing.
+func killContainer(id string) error {
+	if id == "" {
+		return nil
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			if p := findProcess(pid, id); p.pid > 0 {
+				errs = append(errs, p.signal(syscall.SIGKILL))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // alive reports whether the process is known to be running.
 func (p process) alive() bool { return p.pid > 0 && startOf(p.pid) == p.started }
 

@@ -2,6 +2,7 @@ package container
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -153,8 +154,17 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 	return r.follow(ctx)
 }
 
-// Remove ends and removes the containers of an attempt.
+// Remove ends and removes the containers of an attempt. If the engine does not do it, Remove kills the processes of the Workload.
 func (e *Executor) Remove(ctx context.Context, l executor.Leftover) error {
+	err := e.removeAll(ctx, l)
+	if err != nil {
+		err = errors.Join(err, killContainer(l.Workload.GetContainer()))
+	}
+	return err
+}
+
+// removeAll ends and removes the containers of an attempt through the engine.
+func (e *Executor) removeAll(ctx context.Context, l executor.Leftover) error {
 	if err := e.Available(); err != nil {
 		return err
 	}

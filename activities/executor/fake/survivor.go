@@ -19,6 +19,7 @@ type Survivor struct {
 	left    []executor.Leftover
 	err     error
 	removed []string
+	killed  []string
 }
 
 // NewSurvivor returns a Survivor with the attempts in left.
@@ -41,7 +42,7 @@ func (s *Survivor) Survivors(_ context.Context, node string) ([]executor.Leftove
 	return slices.DeleteFunc(slices.Clone(s.left), func(l executor.Leftover) bool { return l.Identity.Node != node }), nil
 }
 
-// FailSurvivors makes Survivors fail with an error, or work again if err is nil.
+// FailSurvivors makes Survivors and Remove fail with an error, or work again if err is nil.
 func (s *Survivor) FailSurvivors(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,13 +78,25 @@ func (s *Survivor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 	return s.Run(ctx, a, func() {})
 }
 
-// Remove records that an attempt was removed.
+// Remove records that an attempt was removed. While Survivors fails, Remove fails, too, and only records the container that it
+// would kill.
 func (s *Survivor) Remove(_ context.Context, l executor.Leftover) error {
-	s.DropLeftover(l.ID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.err != nil {
+		s.killed = append(s.killed, l.Workload.GetContainer())
+		return s.err
+	}
+	s.dropLeftover(l.ID)
 	s.removed = append(s.removed, l.ID)
 	return nil
+}
+
+// Killed returns the containers of the attempts that Remove would have killed while Survivors failed.
+func (s *Survivor) Killed() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.killed)
 }
 
 // Removed returns the ids of the removed attempts.
@@ -98,6 +111,10 @@ func (s *Survivor) Removed() []string {
 func (s *Survivor) DropLeftover(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.dropLeftover(id)
+}
+
+func (s *Survivor) dropLeftover(id string) bool {
 	before := len(s.left)
 	s.left = slices.DeleteFunc(s.left, func(l executor.Leftover) bool { return l.ID == id })
 	return len(s.left) < before
