@@ -32,6 +32,7 @@ type fleetFlags struct {
 	pickup   []string
 	suspects int32
 	silence  time.Duration
+	lease    time.Duration
 	leader   election.Timing
 	cleanup  time.Duration
 }
@@ -48,6 +49,7 @@ func (o *fleetFlags) add(f *pflag.FlagSet) {
 	f.DurationVar(&o.timeout, "default-timeout", 0, "time limit of an attempt if its definition sets none; 0 means no limit")
 	f.Var(&o.failures, "default-failure-policy", "what a run does after a failure if its definition does not say: continue or halt")
 	f.DurationVar(&o.silence, "default-heartbeat-timeout", defaultSilence, "how long a task's node may be silent before the task starts elsewhere, if neither definition nor run says; with a longer time, tasks survive longer outages of Temporal, but dead nodes are detected later")
+	f.DurationVar(&o.lease, "max-lease", definition.MaxLease, "how long the node of an old task may be silent: the longer a task has run since its start or newest checkpoint, the longer an outage of Temporal it survives; 15s for none that grows. It has no effect on tasks whose heartbeat timeout is set")
 	f.Int32Var(&o.parallel, "default-max-parallel", 0, "maximum number of tasks that a run has in progress at once if its definition sets no maxParallel; 0 means no limit")
 	f.StringSliceVar(&o.pickup, "pickup-timeout", []string{"15s", "vps=1m"}, "how long a node may take to pick up a task before the task moves to another node, for all tasks or as TYPE=DURATION for those of a type")
 	f.Int32Var(&o.suspects, "suspicion-limit", 1, "how many dispatches of a task in a row a node may fail to pick up or start before the task avoids the node")
@@ -63,6 +65,8 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 		return exit.Usagef("--default-timeout %s: it must not be negative; 0 means no limit", o.timeout)
 	case o.silence < definition.MinHeartbeatTimeout || o.silence > definition.MaxHeartbeatTimeout:
 		return exit.Usagef("--default-heartbeat-timeout %s: it must be 5s to 1h", o.silence)
+	case o.lease < definition.MinLease || o.lease > definition.MaxHeartbeatTimeout:
+		return exit.Usagef("--max-lease %s: it must be %s to 1h", o.lease, definition.MinLease)
 	case o.parallel < 0:
 		return exit.Usagef("--default-max-parallel %d: it must not be negative; 0 means no limit", o.parallel)
 	case o.leader.Lease < election.MinLease || o.leader.Lease > election.MaxLease:
@@ -91,6 +95,9 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 	}
 	if o.silence != defaultSilence { // the default is not stored
 		cfg.Defaults.HeartbeatTimeout = o.silence
+	}
+	if o.lease != definition.MaxLease { // the default is not stored
+		cfg.Defaults.MaxLease = o.lease
 	}
 	if o.failures.Value != "continue" { // the default is not stored
 		cfg.Defaults.FailurePolicy = o.failures.Value

@@ -33,11 +33,11 @@ func TestFleetFlags(t *testing.T) {
 		t.Errorf("without flags: %+v, %v", cfg.Defaults, err)
 	}
 	cfg, err = parse("--score-weights", "cpu=1,task=0", "--default-timeout", "2h", "--default-failure-policy", "halt", "--pickup-timeout", "5s,shell=30s", "--default-heartbeat-timeout", "5m", "--default-max-parallel", "8", "--suspicion-limit", "3",
-		"--leader-lease", "30s", "--leader-renewal", "10s", "--cleanup-interval", "10m")
+		"--leader-lease", "30s", "--leader-renewal", "10s", "--cleanup-interval", "10m", "--max-lease", "1m")
 	weights := placement.DefaultWeights()
 	weights.CPU, weights.Task = 1, 0
 	if err != nil || *cfg.Weights != weights || !reflect.DeepEqual(cfg.Defaults, definition.RunDefaults{
-		Timeout: 2 * time.Hour, FailurePolicy: "halt", PickupTimeout: 5 * time.Second, HeartbeatTimeout: 5 * time.Minute, MaxParallel: 8, SuspicionLimit: 3,
+		Timeout: 2 * time.Hour, FailurePolicy: "halt", PickupTimeout: 5 * time.Second, HeartbeatTimeout: 5 * time.Minute, MaxLease: time.Minute, MaxParallel: 8, SuspicionLimit: 3,
 		PickupTimeouts: map[string]time.Duration{"vps": time.Minute, "shell": 30 * time.Second},
 	}) {
 		t.Errorf("with flags: %+v, %+v, %v", cfg.Weights, cfg.Defaults, err)
@@ -54,6 +54,8 @@ func TestFleetFlags(t *testing.T) {
 		"--default-timeout=-1s":          "must not be negative",
 		"--default-failure-policy=stop":  "continue, halt",
 		"--default-heartbeat-timeout=2s": "5s to 1h",
+		"--max-lease=14s":                "15s to 1h",
+		"--max-lease=2h":                 "15s to 1h",
 		"--pickup-timeout=10ms":          "at least 1s",
 		"--pickup-timeout=vps=10ms":      "at least 1s",
 		"--pickup-timeout=vms=10s":       `no task type "vms"`,

@@ -21,7 +21,8 @@ func (i Instant) Sub(o Instant) time.Duration { return time.Duration(i - o) }
 const Never Instant = math.MaxInt64
 
 // Lease is how long an attempt may continue without news from the scheduler that dispatched it. When it ends, another
-// node may be given the task, so nothing of the attempt may be left by then. News renews the lease.
+// node may be given the task, so nothing of the attempt may be left by then. News renews the lease, and may change how long it is:
+// StopAt and KillAt are asked for again each time.
 //
 //	begin ────────────▶ StopAt ────────▶ KillAt
 //	      continues              asked to        nothing
@@ -31,27 +32,75 @@ const Never Instant = math.MaxInt64
 // attempt is over at KillAt, as far as it can even if this process is held up meanwhile. A nil Lease never ends. Its
 // methods are safe for concurrent use.
 type Lease struct {
+	period atomic.Pointer[period]
+	lifted atomic.Bool
+}
+
+// period is when a lease begins, and how long after that it reaches StopAt and KillAt.
+type period struct {
+	begin                Instant
 	stopAfter, killAfter time.Duration
-	begin                atomic.Int64
-	lifted               atomic.Bool
 }
 
 // NewLease returns a lease that begins at an instant, with the durations from there to StopAt and to KillAt.
 func NewLease(begin Instant, stopAfter, killAfter time.Duration) *Lease {
-	l := &Lease{stopAfter: stopAfter, killAfter: killAfter}
-	l.begin.Store(int64(begin))
+	l := &Lease{}
+	l.period.Store(&period{begin, stopAfter, killAfter})
 	return l
 }
 
-// Renew restarts the lease at an instant. An instant before the current beginning is ignored. A lost lease stays
-// lost, since whatever enforces it from outside this process may already have acted.
+// Renew restarts the lease at an instant. An instant before the current beginning is ignored.
 func (l *Lease) Renew(begin Instant) {
+	l.change(func(p period) period {
+		p.begin = max(p.begin, begin)
+		return p
+	})
+}
+
+// RenewUntil restarts the lease so that it ends at killAt, unless it ends later already.
+func (l *Lease) RenewUntil(killAt Instant) {
+	l.change(func(p period) period {
+		p.begin = max(p.begin, killAt.Add(-p.killAfter))
+		return p
+	})
+}
+
+// Resize changes the durations of the lease, which keeps its beginning.
+func (l *Lease) Resize(stopAfter, killAfter time.Duration) {
+	l.change(func(p period) period { return period{p.begin, stopAfter, killAfter} })
+}
+
+// Replace makes the lease one that begins at an instant with other durations. It may end earlier than before.
+func (l *Lease) Replace(begin Instant, stopAfter, killAfter time.Duration) {
+	l.change(func(period) period { return period{begin, stopAfter, killAfter} })
+}
+
+// change replaces the period of the lease. A lost lease stays lost, since whatever enforces it from outside this process
+// may already have acted.
+func (l *Lease) change(next func(period) period) {
 	for l != nil && !l.Lost() {
-		old := l.begin.Load()
-		if int64(begin) <= old || l.begin.CompareAndSwap(old, int64(begin)) {
+		before := l.period.Load()
+		after := next(*before)
+		if l.period.CompareAndSwap(before, &after) {
 			return
 		}
 	}
+}
+
+// Length returns the time from the beginning of the lease to KillAt. That of a nil lease is 0.
+func (l *Lease) Length() time.Duration {
+	if l == nil {
+		return 0
+	}
+	return l.period.Load().killAfter
+}
+
+// Begin returns when the lease began. A nil lease began at 0.
+func (l *Lease) Begin() Instant {
+	if l == nil {
+		return 0
+	}
+	return l.period.Load().begin
 }
 
 // Lift removes the bound, so the lease never ends. It returns false if the lease is already lost, and then does
@@ -71,7 +120,8 @@ func (l *Lease) StopAt() Instant {
 	if l == nil || l.lifted.Load() {
 		return Never
 	}
-	return Instant(l.begin.Load()).Add(l.stopAfter)
+	p := l.period.Load()
+	return p.begin.Add(p.stopAfter)
 }
 
 // KillAt returns the instant at which nothing of the attempt may be left.
@@ -79,7 +129,8 @@ func (l *Lease) KillAt() Instant {
 	if l == nil || l.lifted.Load() {
 		return Never
 	}
-	return Instant(l.begin.Load()).Add(l.killAfter)
+	p := l.period.Load()
+	return p.begin.Add(p.killAfter)
 }
 
 // Lost reports whether StopAt has passed.

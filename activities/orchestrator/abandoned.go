@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,8 @@ import (
 )
 
 // When a run is closed from outside, as by `cancel --force`, it abandons its attempts. Their nodes end them, which takes
-// a moment; a node that is cut off ends them when their lease is over. The history of the closed execution names them.
+// a moment; a node that is cut off ends them when their lease is over. The history of the closed execution names them, and
+// Temporal still knows the heartbeat time-outs of their activities, to which their leases have grown.
 
 // defaultHeartbeat is the heartbeat time-out of an attempt whose activity has none.
 const defaultHeartbeat = 15 * time.Second
@@ -58,7 +60,13 @@ func abandonedBelow(ctx context.Context, c client.Client, id, runID string, dept
 	if !wasTerminated(info) {
 		return nil, nil
 	}
-	o := openWork{closedAt: info.GetCloseTime().AsTime(), attempts: map[string]*historyv1.AwaitAnswerRequest{}, scheduled: map[int64]string{}, children: map[int64]string{}}
+	o := openWork{
+		closedAt: info.GetCloseTime().AsTime(), timeouts: map[string]time.Duration{},
+		attempts: map[string]*historyv1.AwaitAnswerRequest{}, scheduled: map[int64]string{}, children: map[int64]string{},
+	}
+	for _, p := range desc.GetPendingActivities() {
+		o.timeouts[p.GetActivityId()] = p.GetActivityOptions().GetHeartbeatTimeout().AsDuration()
+	}
 	events := c.GetWorkflowHistory(ctx, id, info.GetExecution().GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
@@ -88,6 +96,7 @@ func abandonedBelow(ctx context.Context, c client.Client, id, runID string, dept
 // openWork collects from a history what an execution has under way.
 type openWork struct {
 	closedAt  time.Time
+	timeouts  map[string]time.Duration                 // heartbeat time-outs of the activities under way, by activity id
 	attempts  map[string]*historyv1.AwaitAnswerRequest // by activity id
 	scheduled map[int64]string                         // activity ids, by event
 	children  map[int64]string                         // workflow ids, by event
@@ -128,14 +137,22 @@ func (o *openWork) schedule(event int64, a *historypb.ActivityTaskScheduledEvent
 	if a.GetActivityType().GetName() != names.ExecuteActivity || decodeFirst(a.GetInput(), &req) != nil {
 		return
 	}
-	lease := a.GetHeartbeatTimeout().AsDuration()
-	if lease <= 0 {
-		lease = defaultHeartbeat
-	}
 	o.scheduled[event] = a.GetActivityId()
 	o.attempts[a.GetActivityId()] = &historyv1.AwaitAnswerRequest{
-		Attempt: attemptOf(&req), ClosedAt: timestamppb.New(o.closedAt), LeaseUntil: timestamppb.New(o.closedAt.Add(lease)),
+		Attempt: attemptOf(&req), ClosedAt: timestamppb.New(o.closedAt), LeaseUntil: timestamppb.New(o.closedAt.Add(o.lease(a, &req))),
 	}
+}
+
+// lease returns how long the attempt of an activity may run on a silent node.
+func (o *openWork) lease(a *historypb.ActivityTaskScheduledEventAttributes, req *historyv1.ExecuteRequest) time.Duration {
+	first := cmp.Or(max(a.GetHeartbeatTimeout().AsDuration(), 0), defaultHeartbeat)
+	if req.GetReattach() { // until its node hears of it, the attempt has the lease with which an earlier activity left it
+		first = max(first, req.GetMaxLease().AsDuration(), limits.Run{}.WithDefaults().DetachedLease)
+	}
+	if last, isKnown := o.timeouts[a.GetActivityId()]; isKnown {
+		return max(first, last)
+	}
+	return max(first, req.GetMaxLease().AsDuration())
 }
 
 // complete removes an attempt, unless the answer says that the attempt continues without its activity.
@@ -146,7 +163,7 @@ func (o *openWork) complete(a *historypb.ActivityTaskCompletedEventAttributes, a
 		o.end(a.GetScheduledEventId())
 		return
 	}
-	if until := at.Add(limits.Run{}.WithDefaults().DetachedLease); until.After(open.GetLeaseUntil().AsTime()) {
+	if until := at.Add(max(limits.Run{}.WithDefaults().DetachedLease, res.GetLease().AsDuration())); until.After(open.GetLeaseUntil().AsTime()) {
 		open.LeaseUntil = timestamppb.New(until)
 	}
 }

@@ -78,8 +78,9 @@ func (n *Node) newAttemptWith(d delivery, req *historyv1.ExecuteRequest, file *r
 		node: n, req: req, members: members, key: keyOf(req, members), delivery: d, takenUpAt: timestamppb.Now(), recoveryFile: file,
 		progress: newProgress(&historyv1.ExecuteProgress{Claim: req.GetClaim(), Checkpoint: members[0].checkpoint}),
 	}
-	a.attendance = newAttendance(d.token, file, a.progress.beatNow, a.isLasting)
-	a.beats = newHeartbeats(n.Client, termsOf(d.heartbeat, n.Timing.BeatInterval), n.Timing.startTimeout(), a.progress, a.attendance, a.acknowledge)
+	a.attendance = newAttendance(d.activityRef, file, a.progress.beatNow, a.isLasting)
+	a.beats = newHeartbeats(n, termsOf(d.heartbeat, n.Timing.BeatInterval), a.progress, a.attendance, a.acknowledge)
+	a.beats.growth.limit = req.GetMaxLease().AsDuration()
 	a.run = func(ctx context.Context) (*historyv1.ExecuteResponse, error) { return n.execute(ctx, a) }
 	return a
 }
@@ -288,6 +289,7 @@ func (a *attempt) acknowledge(sent executor.Instant, running bool) {
 
 // spawned records that the task's process, or the first of a batch, has started.
 func (a *attempt) spawned(at time.Time) {
+	a.beats.workFrom(at)
 	a.progress.advance(func(p *historyv1.ExecuteProgress) { p.Spawned, p.StartedAt = true, timestamppb.New(at) })
 	close(a.beats.spawns)
 	workload := a.progress.Load().GetWorkload()

@@ -87,7 +87,7 @@ func TestResultIsRecordedAfterTheLease(t *testing.T) {
 	completed := func() *historyv1.ExecuteResponse {
 		return &historyv1.ExecuteResponse{State: "completed", Result: &v1.TaskResult{Stdout: "said"}}
 	}
-	one := b.newAttempt(delivery{heartbeat: time.Millisecond}, request("a"))
+	one := b.newAttempt(delivery{activityRef: activityRef{heartbeat: time.Millisecond}}, request("a"))
 	testneeds.Await(t, "the lease is over", one.beats.lease.Over)
 	res, err := b.report(t.Context(), one, completed())
 	if err != nil {
@@ -99,7 +99,7 @@ func TestResultIsRecordedAfterTheLease(t *testing.T) {
 	}
 
 	req := batchOf(0, 1)
-	some := b.newAttempt(delivery{heartbeat: time.Millisecond}, req)
+	some := b.newAttempt(delivery{activityRef: activityRef{heartbeat: time.Millisecond}}, req)
 	row := b.newBatch(some)
 	if err := row.add(t.Context(), &some.members[0], completed(), false); err != nil {
 		t.Fatal(err)

@@ -9,10 +9,22 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
-// attendance is which activity waits for an attempt, and the answer that it waits for. mu protects the fields below it.
-// The lock of the recovery file may be taken while mu is held.
+// activityRef is an activity that waits for an attempt, as the server knows it.
+type activityRef struct {
+	heartbeat.Activity
+	token []byte
+	// heartbeat is the heartbeat time-out with which the activity began.
+	heartbeat time.Duration
+	// number counts the activities of the attempt, from 1.
+	number int
+}
+
+// attendance is which activity waits for an attempt, and the answer that it waits for. The lease of the attempt follows the
+// time-out of that activity. mu protects the fields below it, and orders changes of the lease with them. The lock of the recovery
+// file may be taken while mu is held.
 type attendance struct {
 	file    *recoveryFile
+	lease   *executor.Lease
 	beatNow func() // requests an immediate heartbeat
 	// isLasting reports whether the attempt continues even if the server does not know its activity any more.
 	isLasting func() bool
@@ -28,11 +40,13 @@ type attendance struct {
 	mu  sync.Mutex
 	res *historyv1.ExecuteResponse
 	err error
-	// token is the token of the newest activity that waits, or has waited, for the attempt. attended counts those
-	// activities. left is closed when the newest is to leave the attempt, and is nil once it has.
-	token    []byte
-	attended int
+	// activity is the newest activity that waits, or has waited, for the attempt. left is closed when it is to leave the attempt,
+	// and is nil once it has.
+	activity activityRef
 	left     chan struct{}
+	// inUse is the heartbeat time-out of the activity that the lease follows, and acked its acknowledged heartbeats.
+	inUse time.Duration
+	acked acknowledged
 	// leftAt is when the activity left, and alone how long the attempt may then continue. released is set once the server
 	// has the activity's answer.
 	leftAt   executor.Instant
@@ -40,33 +54,88 @@ type attendance struct {
 	released bool
 }
 
-// newAttendance returns the attendance of an attempt that the activity with a token has brought.
-func newAttendance(token []byte, file *recoveryFile, beatNow func(), isLasting func() bool) *attendance {
+// newAttendance returns the attendance of an attempt that an activity has just brought.
+func newAttendance(of activityRef, file *recoveryFile, beatNow func(), isLasting func() bool) *attendance {
 	left := make(chan struct{})
-	return &attendance{
+	of.number = 1
+	w := &attendance{
 		file: file, beatNow: beatNow, isLasting: isLasting, first: left, done: make(chan struct{}), fetched: make(chan struct{}),
-		unattended: make(chan struct{}, 1), token: token, attended: 1, left: left,
+		unattended: make(chan struct{}, 1), activity: of, left: left,
 	}
+	// The server counts from when it handed out the task, a time that the node does not know. Until the first heartbeat is
+	// acknowledged, this lease only bounds how long the attempt waits.
+	stop, kill := leaseEnds(of.heartbeat, of.heartbeat, 0)
+	w.inUse = of.heartbeat
+	w.lease = executor.NewLease(executor.Now(), stop, kill)
+	return w
 }
 
 // reattach makes an activity the one that waits for the attempt. The returned channel is closed when that activity is to
 // leave.
-func (w *attendance) reattach(token []byte) <-chan struct{} {
+func (w *attendance) reattach(of activityRef) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.left != nil {
+	if w.left != nil { // the server judges the attempt by the time-out of the new activity from now on
 		close(w.left)
-	}
+		w.lease.Resize(leaseEnds(of.heartbeat, of.heartbeat, 0))
+	} // else its run counts with the lease of the detached attempt until the server has a heartbeat of the new activity
 	left := make(chan struct{})
 	w.beatNow() // report to the server at once that the attempt runs
-	w.attended++
-	w.token, w.left, w.released = token, left, false
-	w.file.update(func(k *recoveryState) { k.Token, k.AloneUntil = token, time.Time{} })
+	of.number = w.activity.number + 1
+	w.activity, w.left, w.released = of, left, false
+	w.inUse, w.acked = of.heartbeat, nil
+	w.file.update(func(k *recoveryState) { k.attend(of); k.AloneUntil = time.Time{} })
 	return left
 }
 
-// detach makes the waiting activity leave the attempt, which may then continue for a while. It returns false if the
-// attempt has ended or is about to.
+// renew renews the lease when the server has acknowledged a heartbeat of an activity that was sent at an instant. The lease
+// becomes that of a new activity.
+func (w *attendance) renew(of activityRef, sent executor.Instant) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if of.number != w.activity.number || w.left == nil {
+		w.lease.Renew(sent)
+		return
+	}
+	if len(w.acked) > 0 && sent <= w.acked[len(w.acked)-1] { // an answer was overtaken
+		return
+	}
+	w.acked.add(sent, of.heartbeat)
+	w.follow()
+}
+
+// follow makes the lease that of the time-out in use, counted from the newest acknowledged heartbeat. mu is held.
+func (w *attendance) follow() {
+	base := w.activity.heartbeat
+	stop, kill := leaseEnds(w.inUse, base, w.acked.surely(base))
+	w.lease.Replace(w.acked[len(w.acked)-1], stop, kill)
+}
+
+// use makes the lease one of a changed time-out of an activity that waits for the attempt, and of which the server has
+// acknowledged a heartbeat.
+func (w *attendance) use(of activityRef, timeout time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if of.number != w.activity.number || w.left == nil || len(w.acked) == 0 {
+		return
+	}
+	w.file.update(func(k *recoveryState) { k.Lease = timeout })
+	w.inUse = timeout
+	w.follow()
+}
+
+// resume continues the lease of an attempt that an earlier worker has left with a time-out in use. Its newest heartbeat, before
+// the one sent now, was sent at beatAt.
+func (w *attendance) resume(timeout time.Duration, beatAt, sent executor.Instant) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.inUse, w.acked = timeout, acknowledged{beatAt}
+	w.acked.add(max(sent, beatAt), w.activity.heartbeat)
+	w.follow()
+}
+
+// detach makes the waiting activity leave the attempt, which may then continue for a while, and at least as long as its lease. It
+// returns false if the attempt has ended or is about to.
 func (w *attendance) detach(alone time.Duration, ending func() error) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,6 +144,7 @@ func (w *attendance) detach(alone time.Duration, ending func() error) bool {
 	}
 	if w.left != nil {
 		close(w.left)
+		alone = max(alone, w.activity.heartbeat, w.lease.Length())
 		w.left, w.leftAt, w.alone = nil, executor.Now(), alone
 		w.file.update(func(k *recoveryState) { k.AloneUntil = time.Now().Add(alone) })
 		w.beatNow()
@@ -92,11 +162,18 @@ func (w *attendance) beginUnattended(alone time.Duration) executor.Instant {
 	return w.leftAt
 }
 
-// sender returns the newest activity for heartbeats.
-func (w *attendance) sender() (token []byte, number int, released bool) {
+// sender returns the newest activity for heartbeats. released is set once the server has its answer.
+func (w *attendance) sender() (of activityRef, released bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.token, w.attended, w.released
+	return w.activity, w.released
+}
+
+// detachedLease returns how long the attempt may continue without an activity, from when the newest one left it.
+func (w *attendance) detachedLease() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.alone
 }
 
 // isUnattended reports whether no activity waits for the attempt.
@@ -108,11 +185,11 @@ func (w *attendance) isUnattended() bool {
 
 // gone handles a heartbeat of an activity that the server does not know any more. number is that of the activity. It
 // returns the error for the caller of beat.
-func (w *attendance) gone(number int, renew func(until executor.Instant)) error {
+func (w *attendance) gone(number int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case number != w.attended:
+	case number != w.activity.number:
 		return errReattached
 	case w.left != nil && w.isLasting():
 		w.leaveUnattended()
@@ -123,7 +200,7 @@ func (w *attendance) gone(number int, renew func(until executor.Instant)) error 
 	// The server does not know the activity because it has the answer. If the heartbeat time-out had passed instead, the
 	// lease would be over, too, and could not be renewed.
 	w.released = true
-	renew(w.leftAt.Add(w.alone))
+	w.lease.RenewUntil(w.leftAt.Add(w.alone))
 	return errDetached
 }
 
@@ -162,7 +239,7 @@ func (w *attendance) isOver() bool {
 func (w *attendance) createFile(path string, state recoveryState) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	state.Token = w.token
+	state.attend(w.activity)
 	if w.left == nil { // the attempt was detached while it waited
 		state.AloneUntil = time.Now().Add(w.alone)
 	}

@@ -10,7 +10,12 @@ import (
 
 // attended returns an attendance of the activity "one", and whether it counts as lasting.
 func attended(lasting bool) *attendance {
-	return newAttendance([]byte("one"), &recoveryFile{}, func() {}, func() bool { return lasting })
+	return newAttendance(minuteActivity("one"), &recoveryFile{}, func() {}, func() bool { return lasting })
+}
+
+// minuteActivity returns an activity with a token and a heartbeat time-out of a minute.
+func minuteActivity(token string) activityRef {
+	return activityRef{Activity: heartbeat.Activity{ID: token}, token: []byte(token), heartbeat: time.Minute}
 }
 
 func running() error { return nil }
@@ -28,17 +33,17 @@ func TestAttendanceTellsWhyAnActivityIsGone(t *testing.T) {
 		"attended":   {false, func(*attendance) {}, heartbeat.ErrGone, false},
 		"lasting":    {true, func(*attendance) {}, errDetached, false},
 		"detached":   {false, func(w *attendance) { w.detach(time.Minute, running) }, errDetached, true},
-		"reattached": {false, func(w *attendance) { w.reattach([]byte("two")) }, errReattached, false},
+		"reattached": {false, func(w *attendance) { w.reattach(minuteActivity("two")) }, errReattached, false},
 	}
 	for name, test := range tests {
 		w := attended(test.lasting)
-		_, number, _ := w.sender()
+		of, _ := w.sender()
 		test.before(w)
-		renewed := false
-		if err := w.gone(number, func(executor.Instant) { renewed = true }); err != test.want || renewed != test.renewed {
-			t.Errorf("%s: got %v, renewed %t; want %v, %t", name, err, renewed, test.want, test.renewed)
+		killAt := w.lease.KillAt()
+		if err := w.gone(of.number); err != test.want || w.lease.KillAt() > killAt != test.renewed {
+			t.Errorf("%s: got %v, renewed %t; want %v, %t", name, err, w.lease.KillAt() > killAt, test.want, test.renewed)
 		}
-		if _, _, released := w.sender(); released != (test.want == errDetached) {
+		if _, released := w.sender(); released != (test.want == errDetached) {
 			t.Errorf("%s: released is %t", name, released)
 		}
 	}

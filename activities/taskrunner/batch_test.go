@@ -204,7 +204,7 @@ func TestBatchRecordIsAhead(t *testing.T) {
 func TestBatchProgressIsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	_, a := b.accept(t.Context(), delivery{heartbeat: time.Hour}, batchOf(0, 1, 2))
+	_, a := b.accept(t.Context(), delivery{activityRef: activityRef{heartbeat: time.Hour}}, batchOf(0, 1, 2))
 	defer a.end()
 	gathered := b.newBatch(a)
 	for i := range int32(5000) {

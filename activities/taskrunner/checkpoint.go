@@ -144,6 +144,7 @@ func (k *checkpointer) publish(ctx context.Context) {
 		}
 		p.Checkpoint = checkpoint
 	})
+	k.a.beats.workFrom(time.Now())
 	k.a.claimFile.saveCheckpoint(ended, checkpoint)
 	k.reported = ended
 	k.a.progress.beatNow()

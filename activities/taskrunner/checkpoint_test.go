@@ -92,7 +92,7 @@ func TestCheckpointAsTheAttemptStarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2000 {
-		a := b.newAttempt(delivery{heartbeat: time.Hour}, request("a"))
+		a := b.newAttempt(delivery{activityRef: activityRef{heartbeat: time.Hour}}, request("a"))
 		k := &checkpointer{a: a}
 		k.watch(ws, &a.members[0])
 		var both sync.WaitGroup
@@ -158,7 +158,7 @@ func TestCheckpointsOfABatch(t *testing.T) {
 func TestCheckpointBelongsToTheMemberThatRuns(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	ctx, a := b.accept(t.Context(), delivery{heartbeat: time.Hour}, batchOf(0, 1))
+	ctx, a := b.accept(t.Context(), delivery{activityRef: activityRef{heartbeat: time.Hour}}, batchOf(0, 1))
 	defer a.end()
 	gathered := b.newBatch(a)
 	w := &work{node: b.Node, attempt: a, log: taskLog{Writer: logs.NewWriter(b.Store, logs.Attempt{Run: "r-1", Task: "a[0-1]"}, logs.Options{})}}

@@ -79,9 +79,10 @@ func (a *attempt) activeClaim() *v1.ActiveClaim {
 	if a.progress.isWaiting() {
 		status = v1.TaskAssigned
 	}
-	stopAt := time.Now().Add(a.beats.lease.StopAt().Sub(executor.Now()))
+	lease := a.beats.lease
+	stopAt := time.Now().Add(lease.StopAt().Sub(executor.Now()))
 	return &v1.ActiveClaim{
 		RunId: a.req.GetRunId(), TaskId: a.members[0].name, Status: status, ClaimAttempt: a.req.GetAttempt(), Claim: a.req.GetClaim(),
-		ClaimExpiresAt: timestamppb.New(stopAt), UpdatedAt: timestamppb.New(stopAt.Add(-a.beats.terms.stop)),
+		ClaimExpiresAt: timestamppb.New(stopAt), UpdatedAt: timestamppb.New(stopAt.Add(-lease.StopAt().Sub(lease.Begin()))),
 	}
 }

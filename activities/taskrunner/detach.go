@@ -19,7 +19,7 @@ import (
 // Detach makes the activity answer "detached". Until the server is known to have that answer, the attempt keeps sending
 // heartbeats under its short lease: if the answer were lost, the server would give the task to another node. Once the
 // server has the answer, only the run itself could do so, and it waits for the end of the long lease. An attempt that
-// ends meanwhile keeps its answer for the activity that reattaches it.
+// ends meanwhile keeps its answer for the activity that reattaches it. The answer "detached" says how long the lease is.
 
 // defaultDetached is how long a detached attempt runs unattended if the request does not say.
 const defaultDetached = time.Minute
@@ -46,7 +46,7 @@ func (n *Node) Detach(_ context.Context, req *historyv1.DetachRequest) (*history
 	res := &historyv1.DetachResponse{}
 	for _, c := range req.GetAttempts() {
 		a := n.attempts.find(attemptKey{names.Home(req.GetRunId(), req.GetChain()), names.AttemptID(c.GetTask(), c.GetClaim())})
-		if a == nil || !a.attendance.detach(max(lease, a.delivery.heartbeat), a.ending) {
+		if a == nil || !a.attendance.detach(lease, a.ending) {
 			res.Others = append(res.Others, c)
 		}
 	}

@@ -1,10 +1,11 @@
 package taskrunner
 
 import (
+	"cmp"
 	"context"
-	"time"
 
 	"go.temporal.io/sdk/activity"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/heartbeat"
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -39,7 +40,7 @@ func (n *Node) executeFrom(ctx context.Context, d delivery, req *historyv1.Execu
 			return &historyv1.ExecuteResponse{State: v1.TaskCancelled, Reason: v1.ReasonCancelled, Node: n.Name}, nil
 		}
 		if a := n.attempts.find(key); a != nil {
-			left := a.attendance.reattach(d.token)
+			left := a.attendance.reattach(d.activityRef)
 			if req.GetStop() {
 				a.stop(heartbeat.ErrCancelled)
 			}
@@ -58,10 +59,8 @@ func (n *Node) executeFrom(ctx context.Context, d delivery, req *historyv1.Execu
 
 // delivery holds what the server sent along with a request.
 type delivery struct {
-	token []byte
+	activityRef
 	queue string // the task queue that delivered the attempt
-	// heartbeat is the heartbeat time-out of the activity, or 0 for the default.
-	heartbeat time.Duration
 	// stopping is closed when the worker stops.
 	stopping <-chan struct{}
 }
@@ -69,8 +68,13 @@ type delivery struct {
 func deliveryOf(ctx context.Context) delivery {
 	info := activity.GetInfo(ctx)
 	return delivery{
-		token: info.TaskToken, queue: info.TaskQueue,
-		heartbeat: info.HeartbeatTimeout, stopping: activity.GetWorkerStopChannel(ctx),
+		activityRef: activityRef{
+			Activity: heartbeat.Activity{
+				Namespace: info.Namespace, WorkflowID: info.WorkflowExecution.ID, RunID: info.WorkflowExecution.RunID, ID: info.ActivityID,
+			},
+			token: info.TaskToken, heartbeat: cmp.Or(info.HeartbeatTimeout, defaultHeartbeatTimeout),
+		},
+		queue: info.TaskQueue, stopping: activity.GetWorkerStopChannel(ctx),
 	}
 }
 
@@ -85,6 +89,7 @@ func (a *attempt) awaitEnd(ctx context.Context, left <-chan struct{}) (*historyv
 		if !a.attendance.isOver() {
 			return &historyv1.ExecuteResponse{
 				State: v1.AttemptDetached, Node: a.node.Name, AssignedAt: a.takenUpAt, StartedAt: a.progress.Load().GetStartedAt(),
+				Lease: durationpb.New(a.attendance.detachedLease()),
 			}, nil
 		}
 	}

@@ -7,8 +7,12 @@ import (
 	"testing"
 	"time"
 
+	activitypb "go.temporal.io/api/activity/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/activities/executor"
@@ -38,6 +42,56 @@ type server struct {
 	// answers holds the answers that activities got from outside, by token. busy is how many such calls still fail.
 	answers map[string]*historyv1.ExecuteResponse
 	busy    int
+	// timeouts holds the raised heartbeat time-outs, by activity id, and asked counts the calls about them. refusal is the error
+	// of these calls.
+	timeouts map[string]time.Duration
+	asked    int
+	refusal  error
+}
+
+func (s *server) WorkflowService() workflowservice.WorkflowServiceClient { return options{server: s} }
+
+// options is the part of Temporal's API that changes the options of activities.
+type options struct {
+	workflowservice.WorkflowServiceClient // its other methods are not called
+	server                                *server
+}
+
+func (o options) UpdateActivityOptions(_ context.Context, req *workflowservice.UpdateActivityOptionsRequest, _ ...grpc.CallOption) (*workflowservice.UpdateActivityOptionsResponse, error) {
+	s, id := o.server, req.GetId()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asked++; s.refusal != nil {
+		return nil, s.refusal
+	}
+	if s.timeouts == nil {
+		s.timeouts = map[string]time.Duration{}
+	}
+	if len(req.GetUpdateMask().GetPaths()) > 0 {
+		s.timeouts[id] = req.GetActivityOptions().GetHeartbeatTimeout().AsDuration()
+	}
+	return &workflowservice.UpdateActivityOptionsResponse{ActivityOptions: &activitypb.ActivityOptions{HeartbeatTimeout: durationpb.New(s.timeouts[id])}}, nil
+}
+
+// refuse makes the calls that change time-outs fail.
+func (s *server) refuse(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refusal = err
+}
+
+// timeoutOf returns the raised time-out of an activity, or 0.
+func (s *server) timeoutOf(id string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.timeouts[id]
+}
+
+// updates returns how many calls about time-outs the server has had.
+func (s *server) updates() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
 }
 
 func (s *server) RecordActivityHeartbeat(_ context.Context, token []byte, details ...any) error {
@@ -151,7 +205,7 @@ func (b *bench) start(ctx context.Context, req *historyv1.ExecuteRequest) *execu
 // startAs calls Execute for the activity with a token.
 func (b *bench) startAs(ctx context.Context, token string, req *historyv1.ExecuteRequest) *execution {
 	e := &execution{b: b, done: make(chan struct{})}
-	d := delivery{token: []byte(token), queue: "node:n:cpu", heartbeat: b.heartbeat, stopping: b.stopping}
+	d := delivery{activityRef: activityRef{token: []byte(token), heartbeat: b.heartbeat}, queue: "node:n:cpu", stopping: b.stopping}
 	go func() {
 		defer close(e.done)
 		e.res, e.err = b.executeFrom(ctx, d, req)

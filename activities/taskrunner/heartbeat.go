@@ -23,17 +23,6 @@ const (
 	prepareSilence = 6 * time.Minute
 )
 
-// beatSender is the activity in whose name an attempt sends heartbeats.
-type beatSender interface {
-	// sender returns the token and the number of the newest activity. released is set once the server has its answer.
-	sender() (token []byte, number int, released bool)
-	// isUnattended reports whether the activity has left the attempt.
-	isUnattended() bool
-	// gone handles a heartbeat that the server refused because it does not know the activity any more. It calls renew if
-	// the attempt continues under a longer lease, with the end of that lease. It returns the error for the caller of beat.
-	gone(number int, renew func(until executor.Instant)) error
-}
-
 // heartbeats sends the heartbeats of an attempt and renews its lease with each one that the server acknowledges. It stops
 // the attempt when the lease is lost, when the server does not want the attempt any more, and when no process has started
 // in time. It has no lock: its fields are set before begin, and those that change afterwards are atomic.
@@ -42,17 +31,23 @@ type heartbeats struct {
 	terms    terms
 	lease    *executor.Lease
 	progress *progress
-	sender   beatSender
+	// attendance knows the activity in whose name the heartbeats are sent.
+	attendance *attendance
 	// acknowledged is called when the server has acknowledged a heartbeat sent at an instant. running is set if the
 	// heartbeat said that the process has started, and the server still wants the attempt.
 	acknowledged func(sent executor.Instant, running bool)
 	// stop ends the attempt. It is set by begin.
 	stop func(cause error)
+	// growth belongs to the loop. refused is called when the server does not change time-outs.
+	growth  growth
+	refused func()
 
 	// from is when the node accepted the attempt, and startBy when its process must have started.
 	from    executor.Instant
-	startBy atomic.Int64  // an executor.Instant
-	spawns  chan struct{} // closed when the process, or the first of a batch, has started
+	startBy atomic.Int64 // an executor.Instant
+	// since is when the work began that would be lost with the attempt, an executor.Instant, or 0 if there is no such work.
+	since  atomic.Int64
+	spawns chan struct{} // closed when the process, or the first of a batch, has started
 
 	loop sync.WaitGroup
 	end  context.CancelFunc // ends the loop
@@ -60,12 +55,12 @@ type heartbeats struct {
 
 // newHeartbeats returns the heartbeats of an attempt that the node has just accepted. Its process must start within
 // startTimeout.
-func newHeartbeats(c client.Client, t terms, startTimeout time.Duration, p *progress, sender beatSender, acknowledged func(executor.Instant, bool)) *heartbeats {
-	h := &heartbeats{client: c, terms: t, progress: p, sender: sender, acknowledged: acknowledged, from: executor.Now(), spawns: make(chan struct{})}
-	h.startBy.Store(int64(h.from.Add(startTimeout)))
-	// The server counts from when it handed out the task, a time that the node does not know. Until confirm renews this
-	// lease, it only bounds how long the attempt waits.
-	h.lease = executor.NewLease(h.from, t.stop, t.kill)
+func newHeartbeats(n *Node, t terms, p *progress, w *attendance, acknowledged func(executor.Instant, bool)) *heartbeats {
+	h := &heartbeats{
+		client: n.Client, terms: t, lease: w.lease, progress: p, attendance: w, acknowledged: acknowledged, refused: n.noteFixedLeases,
+		from: executor.Now(), spawns: make(chan struct{}),
+	}
+	h.startBy.Store(int64(h.from.Add(n.Timing.startTimeout())))
 	return h
 }
 
@@ -143,7 +138,7 @@ func (h *heartbeats) untilNext(next executor.Instant) time.Duration {
 // interval returns the time to the next heartbeat. It is short while the server has not yet acknowledged that the
 // activity left the attempt.
 func (h *heartbeats) interval() time.Duration {
-	if h.sender.isUnattended() {
+	if h.attendance.isUnattended() {
 		return h.terms.again
 	}
 	return h.terms.beat
@@ -152,20 +147,23 @@ func (h *heartbeats) interval() time.Duration {
 // beat sends a heartbeat, and renews the lease when the server acknowledges it. The error is one of those of
 // heartbeat.Send, errDetached or errReattached.
 func (h *heartbeats) beat(ctx context.Context) error {
-	token, number, released := h.sender.sender()
+	of, released := h.attendance.sender()
 	if released {
 		return errDetached
 	}
 	report := proto.CloneOf(h.progress.Load())
 	report.SentAt = timestamppb.Now()
 	sent := executor.Now()
-	err := heartbeat.Send(ctx, h.client, h.terms.answer, token, report)
+	err := heartbeat.Send(ctx, h.client, h.terms.answer, of.token, report)
 	switch err {
 	case nil, heartbeat.ErrCancelled:
-		h.lease.Renew(sent)
+		h.attendance.renew(of, sent)
 		h.acknowledged(sent, err == nil && report.GetSpawned())
 	case heartbeat.ErrGone:
-		return h.sender.gone(number, func(until executor.Instant) { h.lease.Renew(until.Add(-h.terms.kill)) })
+		return h.attendance.gone(of.number)
+	}
+	if err == nil && report.GetSpawned() {
+		h.grow(ctx, of)
 	}
 	return err
 }
@@ -188,6 +186,12 @@ func (h *heartbeats) confirm(ctx context.Context) error {
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// workFrom records that what was done from a time on would be lost with the attempt: the running program has started, or has saved
+// a checkpoint.
+func (h *heartbeats) workFrom(at time.Time) {
+	h.since.Store(int64(executor.Now().Add(-time.Since(at))))
 }
 
 // extendStart postpones the start deadline, if there is one, while something that the process needs is being fetched,

@@ -155,7 +155,7 @@ func TestHangingAttemptFallsSilent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
 	b.Timing.StartTimeout = 300 * time.Millisecond
-	ctx, a := b.accept(t.Context(), delivery{heartbeat: time.Hour}, request("a"))
+	ctx, a := b.accept(t.Context(), delivery{activityRef: activityRef{heartbeat: time.Hour}}, request("a"))
 	defer a.end()
 	a.beats.loop.Wait()
 	if cause := context.Cause(ctx); cause != errNotStarted {
@@ -182,7 +182,7 @@ func TestSpawnIsToldSoon(t *testing.T) {
 func TestHeartbeatReportsWhatAnAttemptWaitsFor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, nil)
-	_, a := b.accept(t.Context(), delivery{heartbeat: time.Hour}, request("a"))
+	_, a := b.accept(t.Context(), delivery{activityRef: activityRef{heartbeat: time.Hour}}, request("a"))
 	defer a.end()
 	a.progress.announce("a short wait")()
 	end := a.progress.announce(phrase.StoreWait)

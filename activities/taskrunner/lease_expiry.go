@@ -1,7 +1,6 @@
 package taskrunner
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -24,8 +23,8 @@ import (
 // workflows/core/flight/outcome.go decides: a lease lost on a live node does not count as an attempt of a task that may be
 // retried, up to three times in a row, and makes any other task lost. A lease lost with its node counts as an attempt.
 
-// terms holds the durations of an attempt. They all follow from its heartbeat time-out, after which the server gives the
-// task to another node.
+// terms holds the durations of the heartbeats of an attempt. They all follow from the heartbeat time-out with which its activity
+// began, after which the server gives the task to another node. An older attempt may be silent for longer (see lease_growth.go).
 //
 //	sent: the newest acknowledged beat
 //	│    beat     beat     beat        0.6          0.8           1
@@ -36,8 +35,6 @@ type terms struct {
 	beat, again time.Duration
 	// answer bounds one heartbeat call.
 	answer time.Duration
-	// stop and kill are the ends of the lease, counted from the sending of a heartbeat.
-	stop, kill time.Duration
 }
 
 // defaultHeartbeatTimeout applies to an activity without a heartbeat time-out.
@@ -47,11 +44,8 @@ const defaultHeartbeatTimeout = 15 * time.Second
 const longestAgain, longestAnswer = 2 * time.Second, 10 * time.Second
 
 // termsOf returns the terms for a heartbeat time-out of an attempt and the longest time between heartbeats that the node
-// allows. 0 means the default time-out and no upper bound on the interval.
+// allows. 0 means no upper bound on the interval.
 func termsOf(timeout, interval time.Duration) terms {
-	if timeout <= 0 {
-		timeout = defaultHeartbeatTimeout
-	}
 	if interval <= 0 {
 		interval = timeout
 	}
@@ -59,8 +53,6 @@ func termsOf(timeout, interval time.Duration) terms {
 		beat:   min(interval, timeout/5),
 		again:  min(timeout/30, longestAgain),
 		answer: min(timeout/6, longestAnswer),
-		stop:   timeout * 6 / 10,
-		kill:   timeout * 8 / 10,
 	}
 }
 
@@ -71,9 +63,8 @@ const removeMargin = 3 * time.Second
 // endAt returns when an unattended attempt must be ended, so that nothing is left of it when the server gives its task to
 // another node.
 func (l *orphan) endAt() time.Time {
-	t := termsOf(l.state.Heartbeat, 0)
-	silence := cmp.Or(max(l.state.Heartbeat, 0), defaultHeartbeatTimeout)
-	end := l.beatAt.Add(max(t.stop, min(t.kill, silence-removeMargin)))
+	stop, kill := l.ends()
+	end := l.beatAt.Add(max(stop, min(kill, l.state.inUse()-removeMargin)))
 	if l.state.AloneUntil.After(end) {
 		end = l.state.AloneUntil
 	}

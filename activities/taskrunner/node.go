@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -61,6 +62,8 @@ type Node struct {
 	lists     results.ListCache
 	templates templates
 	recovery  atomic.Pointer[recovery] // nil if there is nothing to recover
+	// fixedLeases is used once, to log that the server does not raise heartbeat time-outs.
+	fixedLeases sync.Once
 }
 
 // Folders are the directories of a node that its tasks use.
@@ -99,6 +102,13 @@ type Room interface {
 	// Restore takes the place of an attempt that has been running since before this process started, even if there is no
 	// room for it.
 	Restore(req *historyv1.ExecuteRequest) (release func(), err error)
+}
+
+// noteFixedLeases logs, once, that the server does not raise heartbeat time-outs.
+func (n *Node) noteFixedLeases() {
+	n.fixedLeases.Do(func() {
+		n.Logger.Warn("leases do not grow: the server does not raise the heartbeat time-out of running attempts", "hint", "it must allow UpdateActivityOptions; longer outages then end old attempts, too")
+	})
 }
 
 // capabilities returns what the executor of a type can do. It returns none if the node does not have the executor.

@@ -39,7 +39,17 @@ func (l *orphan) identity(n *Node) executor.Identity {
 
 // delivery returns what the server sent along with the request, for another worker.
 func (l *orphan) delivery() delivery {
-	return delivery{token: l.state.Token, queue: l.state.Queue, heartbeat: l.state.Heartbeat}
+	return delivery{activityRef: activityRef{Activity: l.state.Activity, token: l.state.Token, heartbeat: l.state.Heartbeat}, queue: l.state.Queue}
+}
+
+// lastBeat returns when the newest acknowledged heartbeat was sent.
+func (l *orphan) lastBeat() executor.Instant {
+	return executor.Now().Add(-max(time.Since(l.beatAt), 0))
+}
+
+// ends returns the ends of the attempt's lease, counted from the sending of its newest acknowledged heartbeat.
+func (l *orphan) ends() (stop, kill time.Duration) {
+	return leaseEnds(l.state.inUse(), l.state.Heartbeat, acknowledged(nil).surely(l.state.Heartbeat))
 }
 
 // orphans reads the recovery files that earlier workers of the node have left. It removes unreadable files.
@@ -94,6 +104,9 @@ func readOrphan(path string) (*orphan, error) {
 	}
 	if l.state.Version != keepsakeVersion {
 		return nil, fmt.Errorf("it is of version %d", l.state.Version)
+	}
+	if l.state.Heartbeat <= 0 {
+		l.state.Heartbeat = defaultHeartbeatTimeout
 	}
 	read := protojson.UnmarshalOptions{DiscardUnknown: true}
 	return l, errors.Join(read.Unmarshal(l.state.Request, l.req), read.Unmarshal(l.state.Spec, l.spec))

@@ -147,7 +147,8 @@ func (r *recovery) decide(l *orphan, decided func()) {
 		SshPublicKey: loginKeys(l.req, l.spec), Workload: l.state.workload(),
 	}
 	t := termsOf(l.state.Heartbeat, min(cmp.Or(n.Timing.BeatInterval, reattachedBeat), reattachedBeat))
-	lease := executor.NewLease(executor.Now().Add(-max(time.Since(l.beatAt), 0)), t.stop, t.kill)
+	stop, kill := l.ends()
+	lease := executor.NewLease(l.lastBeat(), stop, kill)
 	for {
 		sent := executor.Now()
 		switch err := heartbeat.Send(r.ctx, n.Client, t.answer, l.state.Token, progress); {

@@ -52,7 +52,7 @@ func (r *recovery) answerClaim(path string, c *claim, req *historyv1.ExecuteRequ
 	n := r.node
 	f := &claimFile{path: path, checkpoint: strings.TrimSuffix(path, filepath.Ext(path)) + claimCheckpoint}
 	defer f.remove()
-	a := n.newAttempt(delivery{token: c.Token, queue: c.Queue, heartbeat: c.Heartbeat}, req)
+	a := n.newAttempt(delivery{activityRef: activityRef{token: c.Token, heartbeat: cmp.Or(c.Heartbeat, defaultHeartbeatTimeout)}, queue: c.Queue}, req)
 	if filepath.Ext(path) == claimWaiting {
 		r.complete(a, c.Token, moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again before the task was", n.Name)), nil)
 		return

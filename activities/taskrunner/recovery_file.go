@@ -137,7 +137,7 @@ func (a *attempt) writeRecoveryFile(id string, spec *structpb.Struct, ws *worksp
 	}
 	a.node.State.guard(a.node.Logger)
 	err = a.attendance.createFile(recoveryPath(a.node.State.Dir, id), recoveryState{
-		Version: keepsakeVersion, ID: id, Heartbeat: a.delivery.heartbeat, Queue: a.delivery.queue,
+		Version: keepsakeVersion, ID: id, Queue: a.delivery.queue,
 		Request: request, Spec: rendered, TakenUpAt: a.takenUpAt.AsTime(), Workspace: filepath.Base(ws.Dir()), TempDir: ws.TempDir(),
 	})
 	if err != nil {

@@ -23,16 +23,24 @@ func (r *recovery) reattach(l *orphan, exec executor.Survivor, ws *workspace.Wor
 	a.progress.Store(progress)
 	a.run = func(ctx context.Context) (*historyv1.ExecuteResponse, error) { return r.await(ctx, a, l, exec, ws) }
 	begin := sent
+	stop, kill := l.ends()
 	if sent == 0 {
 		alone := time.Until(l.state.AloneUntil)
-		begin = a.attendance.beginUnattended(alone).Add(alone - t.kill)
+		begin = a.attendance.beginUnattended(alone).Add(alone - kill)
 	} else {
 		a.recoveryFile.recordHeartbeat(sent)
 	}
 	if l.state.Lasting {
 		begin = executor.Now()
 	}
-	a.beats.lease = executor.NewLease(begin, t.stop, t.kill)
+	if !l.state.StartedAt.IsZero() {
+		a.beats.workFrom(l.state.StartedAt)
+	}
+	a.beats.lease.Replace(begin, stop, kill)
+	if sent != 0 {
+		a.attendance.resume(l.state.inUse(), l.lastBeat(), sent)
+	}
+	a.beats.growth = growth{activity: 1, base: l.state.Heartbeat, limit: a.beats.growth.limit, inForce: l.state.inUse(), inUse: l.state.inUse()}
 	if l.state.Lasting {
 		a.lasting.begun.Store(a.beats.lease.Lift())
 	}

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"switchyard/activities/heartbeat"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -16,9 +17,12 @@ import (
 type recoveryState struct {
 	Version int    `json:"version"`
 	ID      string `json:"id"`
-	// Token is the token of the activity that waits for the attempt, and Heartbeat its heartbeat time-out.
-	Token     []byte        `json:"token"`
-	Heartbeat time.Duration `json:"heartbeat"`
+	// Token is the token of the activity that waits for the attempt, and Heartbeat the heartbeat time-out with which it began.
+	Token     []byte             `json:"token"`
+	Activity  heartbeat.Activity `json:"activity"`
+	Heartbeat time.Duration      `json:"heartbeat"`
+	// Lease is the raised time-out by which the lease of the attempt ends, or 0 if that is Heartbeat.
+	Lease time.Duration `json:"lease,omitempty"`
 	// Queue is the task queue that delivered the attempt.
 	Queue string `json:"queue"`
 	// Request is the ExecuteRequest. Spec is the spec of the attempt with its templates rendered.
@@ -44,6 +48,14 @@ type recoveryState struct {
 	// Workload is the v1.Workload that runs the attempt, or empty if it is unknown.
 	Workload json.RawMessage `json:"workload,omitempty"`
 }
+
+// attend records which activity waits for the attempt.
+func (k *recoveryState) attend(of activityRef) {
+	k.Token, k.Activity, k.Heartbeat, k.Lease = of.token, of.Activity, of.heartbeat, 0
+}
+
+// inUse returns the heartbeat time-out by which the lease of the attempt ends.
+func (k *recoveryState) inUse() time.Duration { return max(k.Lease, k.Heartbeat) }
 
 // setWorkload records what runs the attempt.
 func (k *recoveryState) setWorkload(w *v1.Workload) {

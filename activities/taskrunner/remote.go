@@ -129,9 +129,9 @@ func (a *attempt) awaitTaken(ctx context.Context) bool {
 	defer cancel()
 	await(ctx, a.attendance.fetched)
 	for ctx.Err() == nil {
-		token, _, _ := a.attendance.sender()
+		of, _ := a.attendance.sender()
 		sent := executor.Now()
-		switch heartbeat.Send(ctx, a.node.Client, a.beats.terms.answer, token, a.progress.Load()) {
+		switch heartbeat.Send(ctx, a.node.Client, a.beats.terms.answer, of.token, a.progress.Load()) {
 		case heartbeat.ErrGone:
 			return !a.beats.lease.Lost()
 		case nil, heartbeat.ErrCancelled:

@@ -218,6 +218,8 @@ func (w *work) spawned() {
 	}
 	if w.attempt.progress.isWaiting() {
 		w.attempt.spawned(w.started)
+	} else { // the next member of a batch
+		w.attempt.beats.workFrom(w.started)
 	}
 	w.beginIdle()
 }

@@ -12,7 +12,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"switchyard/activities/registry"
-	"switchyard/cli/client"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers"
 )
@@ -22,16 +21,14 @@ type examination struct {
 	Settings
 	Surroundings
 
-	// Set by checkGateways: the first gateway that answers, or nil if none does, and how far its clock is ahead.
-	gateway *client.Client
+	// Set by checkGateway.
 	skew    *time.Duration
 	version string
 }
 
 func (e *examination) close() {
-	for _, gateway := range e.Gateways {
-		gateway.Client.Close()
-		gateway.Store.Close()
+	if e.Gateway != nil {
+		e.Gateway.Close()
 	}
 }
 

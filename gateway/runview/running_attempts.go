@@ -1,6 +1,7 @@
 package runview
 
 import (
+	"fmt"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -33,7 +34,7 @@ type RunningAttempt struct {
 // notice returns what holds up the attempt on its node, or "".
 func (r RunningAttempt) notice(node string) string {
 	if !r.silentSince.IsZero() {
-		return phrase.Silence(node, r.silentSince)
+		return fmt.Sprintf("%s; its attempt is lost at %s", phrase.Silence(node, r.silentSince), phrase.Clock(r.leaseUntil.AsTime()))
 	}
 	return r.waits
 }

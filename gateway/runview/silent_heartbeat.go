@@ -8,12 +8,14 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
+// longestQuiet is how long a node may send no heartbeat before people see that it is silent, however long the time-out is.
+const longestQuiet = 9 * time.Second
+
 // silentSince returns the time of an activity's last heartbeat if the next one is overdue, or the zero time. It is overdue after
-// 60% of the heartbeat time-out: a node sends several heartbeats per time-out, and ends the attempt if none is acknowledged for
-// that long.
+// 60% of the heartbeat time-out with which activities begin: a node sends several heartbeats in that time.
 func silentSince(p *workflowpb.PendingActivityInfo, now time.Time) time.Time {
 	timeout, last := p.GetActivityOptions().GetHeartbeatTimeout().AsDuration(), p.GetLastHeartbeatTime()
-	if timeout <= 0 || last == nil || now.Sub(last.AsTime()) < timeout*6/10 {
+	if timeout <= 0 || last == nil || now.Sub(last.AsTime()) < min(timeout*6/10, longestQuiet) {
 		return time.Time{}
 	}
 	return last.AsTime()

@@ -187,8 +187,14 @@ func TestRunningAttemptShowsWhatHoldsItUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Date(2026, 1, 2, 3, 4, 30, 0, time.UTC)
-	for silent, want := range map[time.Duration]string{
-		time.Second: "waits", 8 * time.Second: "waits", 9 * time.Second: "node n has been silent since 03:04:21 UTC",
+	for _, test := range []struct {
+		silent, timeout time.Duration
+		want            string
+	}{
+		{time.Second, 15 * time.Second, "waits"},
+		{8 * time.Second, 15 * time.Second, "waits"},
+		{9 * time.Second, 15 * time.Second, "node n has been silent since 03:04:21 UTC; its attempt is lost at 03:04:36 UTC"},
+		{9 * time.Second, 10 * time.Minute, "node n has been silent since 03:04:21 UTC; its attempt is lost at 03:14:21 UTC"},
 	} {
 		v := NewView("r")
 		v.Update([]*historyv1.StatusResponse{{
@@ -196,11 +202,11 @@ func TestRunningAttemptShowsWhatHoldsItUp(t *testing.T) {
 			Claims: map[string]int32{"a": 1}, TaskCount: 1,
 		}}, RunningAttempts([]*workflowpb.PendingActivityInfo{{
 			ActivityId: "a#1", ActivityType: &commonpb.ActivityType{Name: names.ExecuteActivity}, State: enumspb.PENDING_ACTIVITY_STATE_STARTED,
-			HeartbeatDetails: details, LastHeartbeatTime: timestamppb.New(now.Add(-silent)),
-			ActivityOptions: &activitypb.ActivityOptions{HeartbeatTimeout: durationpb.New(15 * time.Second)},
+			HeartbeatDetails: details, LastHeartbeatTime: timestamppb.New(now.Add(-test.silent)),
+			ActivityOptions: &activitypb.ActivityOptions{HeartbeatTimeout: durationpb.New(test.timeout)},
 		}}, now))
-		if a := v.Tasks["a"].Brief; a.GetState() != v1.TaskRunning || a.GetNotice() != want {
-			t.Errorf("after %v: %v", silent, a)
+		if a := v.Tasks["a"].Brief; a.GetState() != v1.TaskRunning || a.GetNotice() != test.want {
+			t.Errorf("after %v: %v", test.silent, a)
 		}
 	}
 }

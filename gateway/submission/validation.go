@@ -24,6 +24,9 @@ func checkOptions(o *v1.RunOptions) error {
 	if d := o.GetHeartbeatTimeout().AsDuration(); d != 0 && d < minHeartbeatTimeout {
 		return rpcerror.Invalid("the heartbeat time-out is %s; it must be at least %s", d, minHeartbeatTimeout)
 	}
+	if d := o.GetMaxLease(); d != nil && d.AsDuration() < minHeartbeatTimeout {
+		return rpcerror.Invalid("the longest lease is %s; it must be at least %s", d.AsDuration(), minHeartbeatTimeout)
+	}
 	if d := o.GetPickupTimeout(); d != nil && d.AsDuration() < definition.MinPickupTimeout {
 		return rpcerror.Invalid("the pick-up time-out is %s; it must be at least %s", d.AsDuration(), definition.MinPickupTimeout)
 	}

@@ -14,6 +14,13 @@ import (
 // MinPickupTimeout is the shortest time that a live node is given to pick up an attempt.
 const MinPickupTimeout = time.Second
 
+// MaxLease is how far the heartbeat time-out of an attempt may grow with its age, unless its run sets another time. MinLease is the
+// least such time; with it the time-out does not grow.
+const (
+	MaxLease = 10 * time.Minute
+	MinLease = 15 * time.Second
+)
+
 // RunDefaults are the settings of a fleet for fields that definitions and runs leave open. They are written into the definition
 // when a run starts or a definition is stored, so that a later setting changes no run that has begun.
 type RunDefaults struct {
@@ -32,6 +39,9 @@ type RunDefaults struct {
 	SuspicionLimit int32
 	// HeartbeatTimeout is how long the node of an attempt may be silent before the attempt counts as lost; 0 means 15 s.
 	HeartbeatTimeout time.Duration
+	// MaxLease is how far that time may grow with the age of an attempt; 0 means 10 min. It applies if neither the definition nor the
+	// run sets a heartbeat time-out.
+	MaxLease time.Duration
 }
 
 // Validate reports every invalid field of d.
@@ -59,6 +69,9 @@ func (d RunDefaults) Validate() error {
 	}
 	if h := d.HeartbeatTimeout; h != 0 && (h < MinHeartbeatTimeout || h > MaxHeartbeatTimeout) {
 		errs = append(errs, errors.New("Defaults.HeartbeatTimeout is not 5 s to 1 h"))
+	}
+	if l := d.MaxLease; l != 0 && (l < MinLease || l > MaxHeartbeatTimeout) {
+		errs = append(errs, errors.New("Defaults.MaxLease is not 15 s to 1 h"))
 	}
 	return errors.Join(errs...)
 }
@@ -101,6 +114,9 @@ func (d RunDefaults) FillOptions(o *v1.RunOptions) *v1.RunOptions {
 	}
 	if d.HeartbeatTimeout != 0 && o.GetHeartbeatTimeout() == nil {
 		filled.HeartbeatTimeout = durationpb.New(d.HeartbeatTimeout)
+	}
+	if d.MaxLease != 0 && o.GetMaxLease() == nil && filled.GetHeartbeatTimeout() == nil {
+		filled.MaxLease = durationpb.New(d.MaxLease)
 	}
 	if proto.Equal(filled, &v1.RunOptions{}) {
 		return o

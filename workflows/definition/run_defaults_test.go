@@ -52,7 +52,14 @@ tasks:
 	if got := d.FillOptions(&v1.RunOptions{PickupTimeout: durationpb.New(2 * time.Second)}); got.GetPickupTimeout().AsDuration() != 2*time.Second || len(got.GetPickupTimeouts()) > 0 {
 		t.Errorf("the pick-up time-out of the options becomes %v", got)
 	}
-	for _, bad := range []RunDefaults{{Timeout: -1}, {FailurePolicy: "stop"}, {PickupTimeout: time.Millisecond}, {MaxParallel: -1}, {SuspicionLimit: -1}, {PickupTimeouts: map[string]time.Duration{"vps": 1}}, {PickupTimeouts: map[string]time.Duration{"approval": time.Minute}}, {HeartbeatTimeout: time.Second}, {HeartbeatTimeout: 2 * time.Hour}} {
+	leases := RunDefaults{MaxLease: time.Minute}
+	if got := leases.FillOptions(nil); got.GetMaxLease().AsDuration() != time.Minute {
+		t.Errorf("no options become %v, without the longest lease", got)
+	}
+	if got := leases.FillOptions(given); got.GetMaxLease() != nil {
+		t.Errorf("a heartbeat time-out that is set grows: %v", got)
+	}
+	for _, bad := range []RunDefaults{{Timeout: -1}, {FailurePolicy: "stop"}, {PickupTimeout: time.Millisecond}, {MaxParallel: -1}, {SuspicionLimit: -1}, {PickupTimeouts: map[string]time.Duration{"vps": 1}}, {PickupTimeouts: map[string]time.Duration{"approval": time.Minute}}, {HeartbeatTimeout: time.Second}, {HeartbeatTimeout: 2 * time.Hour}, {MaxLease: time.Second}, {MaxLease: 2 * time.Hour}} {
 		if bad.Validate() == nil {
 			t.Errorf("%+v is valid", bad)
 		}

@@ -113,6 +113,9 @@ func (r *run) execute(u *flight.Unit, req *historyv1.ExecuteRequest) {
 	name, priority := r.core.Name(u.Members[0]), r.core.Definition(u.Lead).GetPriority()
 	options := options.Execute(req, name, u.Assignment.GetQueue(), priority, r.Input.GetOptions())
 	options.HeartbeatTimeout = r.flight.Silence(u)
+	if lease := r.flight.MaxLease(u); lease > 0 {
+		req.MaxLease = durationpb.New(lease)
+	}
 	options.ScheduleToStartTimeout = max(options.ScheduleToStartTimeout, u.LeaseUntil.Sub(r.now()))
 	r.startFor(u, options, names.ExecuteActivity, req, dataflow.Written(req), func(f workflow.Future) {
 		r.fly(r.flight.Answered(u, attemptAnswer(r.ctx, f), r.now()))

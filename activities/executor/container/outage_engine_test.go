@@ -229,7 +229,7 @@ func TestLongEngineHangs(t *testing.T) {
 	if e.Available() == nil {
 		t.Error("an engine that hangs is available")
 	}
-	*leased.Lease = *executor.NewLease(executor.Now(), 0, 3*time.Second)
+	leased.Lease.Replace(executor.Now(), 0, 3*time.Second)
 	cancel()
 	r := enginetest.End(t, mustEnd)
 	if r.Err != nil || !r.Stopped || r.Signal != "SIGKILL" || anyAlive(pids) {

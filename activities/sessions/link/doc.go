@@ -5,8 +5,7 @@
 //	  ^                        │
 //	  └── back-off, jitter ────┘ lost
 //
-// The loss of a link ends its streams and has no other effect. A node with several gateways is linked to the one that it uses
-// for everything else, and moves with it.
+// The loss of a link ends its streams and has no other effect.
 //
-// It imports proto, activities/gatewayclient, activities/sessions/ticket and activities/sessions/wire.
+// It imports proto, activities/sessions/ticket and activities/sessions/wire.
 package link

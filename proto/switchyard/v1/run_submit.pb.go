@@ -254,7 +254,7 @@ type RunOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How long to wait for a node if no current node could ever run the task; 0 means forever.
 	PlacementTimeout *durationpb.Duration `protobuf:"bytes,1,opt,name=placement_timeout,json=placementTimeout,proto3" json:"placement_timeout,omitempty"`
-	// Heartbeat timeout of attempts; 0 means 15 s.
+	// Heartbeat timeout of attempts; 0 means 15 s. Unless it is 0, or `max_lease` is set too, it does not grow.
 	HeartbeatTimeout *durationpb.Duration `protobuf:"bytes,2,opt,name=heartbeat_timeout,json=heartbeatTimeout,proto3" json:"heartbeat_timeout,omitempty"`
 	// How long an attempt waits in the queue of its node before it is placed again; at least the heartbeat timeout. 0
 	// means 15 s.
@@ -264,8 +264,11 @@ type RunOptions struct {
 	// Number of dispatches in a row that are not picked up or not started before the task avoids the last of their nodes;
 	// 0 means 1.
 	SuspicionLimit int32 `protobuf:"varint,5,opt,name=suspicion_limit,json=suspicionLimit,proto3" json:"suspicion_limit,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// How long the heartbeat timeout of an attempt may grow with its age; 0 means 10 min. It grows to a quarter of the
+	// time since the start of the program or its newest checkpoint.
+	MaxLease      *durationpb.Duration `protobuf:"bytes,6,opt,name=max_lease,json=maxLease,proto3" json:"max_lease,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunOptions) Reset() {
@@ -331,6 +334,13 @@ func (x *RunOptions) GetSuspicionLimit() int32 {
 		return x.SuspicionLimit
 	}
 	return 0
+}
+
+func (x *RunOptions) GetMaxLease() *durationpb.Duration {
+	if x != nil {
+		return x.MaxLease
+	}
+	return nil
 }
 
 // PlanRunRequest describes the run to plan.
@@ -582,14 +592,15 @@ const file_switchyard_v1_run_submit_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
 	"\aexisted\x18\x03 \x01(\bR\aexisted\x122\n" +
-	"\bwarnings\x18\x04 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\"\xbd\x03\n" +
+	"\bwarnings\x18\x04 \x03(\v2\x16.switchyard.v1.ProblemR\bwarnings\"\xf5\x03\n" +
 	"\n" +
 	"RunOptions\x12F\n" +
 	"\x11placement_timeout\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x10placementTimeout\x12F\n" +
 	"\x11heartbeat_timeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x10heartbeatTimeout\x12@\n" +
 	"\x0epickup_timeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\rpickupTimeout\x12V\n" +
 	"\x0fpickup_timeouts\x18\x04 \x03(\v2-.switchyard.v1.RunOptions.PickupTimeoutsEntryR\x0epickupTimeouts\x12'\n" +
-	"\x0fsuspicion_limit\x18\x05 \x01(\x05R\x0esuspicionLimit\x1a\\\n" +
+	"\x0fsuspicion_limit\x18\x05 \x01(\x05R\x0esuspicionLimit\x126\n" +
+	"\tmax_lease\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bmaxLease\x1a\\\n" +
 	"\x13PickupTimeoutsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
 	"\x05value\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05value:\x028\x01\"Q\n" +
@@ -648,17 +659,18 @@ var file_switchyard_v1_run_submit_proto_depIdxs = []int32{
 	10, // 5: switchyard.v1.RunOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
 	10, // 6: switchyard.v1.RunOptions.pickup_timeout:type_name -> google.protobuf.Duration
 	6,  // 7: switchyard.v1.RunOptions.pickup_timeouts:type_name -> switchyard.v1.RunOptions.PickupTimeoutsEntry
-	0,  // 8: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
-	8,  // 9: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
-	5,  // 10: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
-	9,  // 11: switchyard.v1.PlanRunResponse.warnings:type_name -> switchyard.v1.Problem
-	11, // 12: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
-	10, // 13: switchyard.v1.RunOptions.PickupTimeoutsEntry.value:type_name -> google.protobuf.Duration
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	10, // 8: switchyard.v1.RunOptions.max_lease:type_name -> google.protobuf.Duration
+	0,  // 9: switchyard.v1.PlanRunRequest.submit:type_name -> switchyard.v1.SubmitRunRequest
+	8,  // 10: switchyard.v1.PlanRunResponse.input:type_name -> google.protobuf.Struct
+	5,  // 11: switchyard.v1.PlanRunResponse.tasks:type_name -> switchyard.v1.PlannedTask
+	9,  // 12: switchyard.v1.PlanRunResponse.warnings:type_name -> switchyard.v1.Problem
+	11, // 13: switchyard.v1.PlannedTask.nodes:type_name -> switchyard.v1.NodeVerdict
+	10, // 14: switchyard.v1.RunOptions.PickupTimeoutsEntry.value:type_name -> google.protobuf.Duration
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_submit_proto_init() }

@@ -57,6 +57,17 @@ func (s *State) Silence(u *Unit) time.Duration {
 	return cmp.Or(own, all, s.HeartbeatTimeout)
 }
 
+// MaxLease returns how long the heartbeat time-out of a unit may grow, or 0 if it may not. Nothing is lost with the lease of a
+// machine or of a job on another cluster.
+func (s *State) MaxLease(u *Unit) time.Duration {
+	def, options := s.core.Definition(u.Lead), s.Input.GetOptions()
+	fixed := definition.HeartbeatTimeout(def) != 0 || options.GetHeartbeatTimeout().AsDuration() != 0 && options.GetMaxLease() == nil
+	if fixed || v1.Lasts(def.GetType()) || v1.IsRemote(def.GetType()) {
+		return 0
+	}
+	return cmp.Or(options.GetMaxLease().AsDuration(), definition.MaxLease)
+}
+
 // attempt returns what decides how the attempt of a unit ends.
 func (s *State) attempt(u *Unit) Attempt {
 	taskType := s.core.Definition(u.Members[0]).GetType()
@@ -144,7 +155,11 @@ func (s *State) lookFor(u *Unit, answer Answer, now time.Time) {
 		return !s.core.RetriesLeft(i) || s.core.Definition(i).GetRetry().GetWhen() != ""
 	})
 	// A node that has lost a lease is alive; its next snapshot lists what it has recorded.
-	s.do(AwaitRecord{u, answer, s.Silence(u), answer.Kind != Answered && isRetried})
+	silence := s.Silence(u)
+	if sent := answer.Beat.GetSentAt(); sent != nil {
+		silence = max(silence, now.Sub(sent.AsTime()))
+	}
+	s.do(AwaitRecord{u, answer, silence, answer.Kind != Answered && isRetried})
 }
 
 // Recorded ends the attempt of a unit with what its node has recorded, or as lost if recorded is nil.

@@ -114,7 +114,8 @@ func (s *State) endAway(u *Unit, state string) {
 
 // runsOn records that an attempt continues without its activity.
 func (s *State) runsOn(u *Unit, res *historyv1.ExecuteResponse, now time.Time) {
-	u.Phase, u.askedIn, u.LeaseUntil = Detached, 0, now.Add(max(s.Limits.DetachedLease, s.Silence(u))) // its node applies the same rule
+	// A node that does not say how long the lease is applies the same rule.
+	u.Phase, u.askedIn, u.LeaseUntil = Detached, 0, now.Add(max(s.Limits.DetachedLease, s.Silence(u), res.GetLease().AsDuration()))
 	s.detached = append(s.detached, u)
 	s.attended--
 	// The answer for a batch does not name the instance that runs.

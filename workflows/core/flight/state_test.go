@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/proto/prototest"
@@ -714,6 +715,45 @@ func TestDetachedAttempts(t *testing.T) {
 	p.fly(p.Answered(b, answered(v1.TaskCompleted, "", true), start))
 	if p.heard("completed", "Settle completed"); !p.IsQuiet() || p.asked() != "-a#1suspect -b#1done" {
 		t.Errorf("calls %q", p.asked())
+	}
+}
+
+// A node that gives a detached attempt a longer lease is waited for.
+func TestDetachedLeaseIsThatOfTheNode(t *testing.T) {
+	t.Parallel()
+	p := attended(t, tasks("a"))
+	answer := detachedAnswer()
+	answer.Response.Lease = durationpb.New(8 * time.Minute)
+	p.fly(p.Answered(p.UnitOf(0), answer, start))
+	if got := p.UnitOf(0).LeaseUntil; !got.Equal(start.Add(8 * time.Minute)) {
+		t.Errorf("the lease ends at %v", got)
+	}
+}
+
+// Leases grow unless the heartbeat time-out is set, and where something is lost with them.
+func TestMaxLease(t *testing.T) {
+	t.Parallel()
+	own := tasks("a")
+	own.Tasks["a"].HeartbeatTimeout = "30s"
+	minute := durationpb.New(time.Minute)
+	for name, test := range map[string]struct {
+		def     *v1.Definition
+		options *v1.RunOptions
+		want    time.Duration
+	}{
+		"default":              {tasks("a"), nil, 10 * time.Minute},
+		"option":               {tasks("a"), &v1.RunOptions{MaxLease: minute}, time.Minute},
+		"of the task":          {own, &v1.RunOptions{MaxLease: minute}, 0},
+		"of the run":           {tasks("a"), &v1.RunOptions{HeartbeatTimeout: minute}, 0},
+		"of the run, and both": {tasks("a"), &v1.RunOptions{HeartbeatTimeout: minute, MaxLease: minute}, time.Minute},
+		"machine":              {tasks("a:vps"), nil, 0},
+		"job":                  {tasks("a:k8s_job"), nil, 0},
+	} {
+		p := attended(t, test.def)
+		p.Input.Options = test.options
+		if got := p.MaxLease(p.UnitOf(0)); got != test.want {
+			t.Errorf("%s: up to %v, want %v", name, got, test.want)
+		}
 	}
 }
 

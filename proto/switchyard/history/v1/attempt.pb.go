@@ -113,7 +113,10 @@ type ExecuteRequest struct {
 	// Whether an earlier dispatch started the attempt, which runs outside its lost node and is to be continued.
 	Continues bool `protobuf:"varint,39,opt,name=continues,proto3" json:"continues,omitempty"`
 	// See TaskState.requeues. The attempts of a task that was requeued reuse the numbers of earlier attempts.
-	Requeues      int32 `protobuf:"varint,40,opt,name=requeues,proto3" json:"requeues,omitempty"`
+	Requeues int32 `protobuf:"varint,40,opt,name=requeues,proto3" json:"requeues,omitempty"`
+	// The longest heartbeat timeout to which the node may raise that of the activity as the attempt ages; absent if it
+	// may not.
+	MaxLease      *durationpb.Duration `protobuf:"bytes,41,opt,name=max_lease,json=maxLease,proto3" json:"max_lease,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -428,6 +431,13 @@ func (x *ExecuteRequest) GetRequeues() int32 {
 	return 0
 }
 
+func (x *ExecuteRequest) GetMaxLease() *durationpb.Duration {
+	if x != nil {
+		return x.MaxLease
+	}
+	return nil
+}
+
 // Member is one instance of a batch.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -623,7 +633,9 @@ type ExecuteResponse struct {
 	// is "completed" if all instances had their turn, and otherwise shows what ended the batch.
 	Batch []*MemberResult `protobuf:"bytes,12,rep,name=batch,proto3" json:"batch,omitempty"`
 	// Turns and tool calls of an agent; only the newest if there are many.
-	AgentEvents   []*AgentEvent `protobuf:"bytes,13,rep,name=agent_events,json=agentEvents,proto3" json:"agent_events,omitempty"`
+	AgentEvents []*AgentEvent `protobuf:"bytes,13,rep,name=agent_events,json=agentEvents,proto3" json:"agent_events,omitempty"`
+	// How long a detached attempt may run unattended, from this answer on; absent if the attempt is not detached.
+	Lease         *durationpb.Duration `protobuf:"bytes,14,opt,name=lease,proto3" json:"lease,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -738,6 +750,13 @@ func (x *ExecuteResponse) GetBatch() []*MemberResult {
 func (x *ExecuteResponse) GetAgentEvents() []*AgentEvent {
 	if x != nil {
 		return x.AgentEvents
+	}
+	return nil
+}
+
+func (x *ExecuteResponse) GetLease() *durationpb.Duration {
+	if x != nil {
+		return x.Lease
 	}
 	return nil
 }
@@ -1571,7 +1590,7 @@ var File_switchyard_history_v1_attempt_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xf4\r\n" +
+	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xac\x0e\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -1618,7 +1637,8 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\n" +
 	"secret_env\x18& \x03(\v24.switchyard.history.v1.ExecuteRequest.SecretEnvEntryR\tsecretEnv\x12\x1c\n" +
 	"\tcontinues\x18' \x01(\bR\tcontinues\x12\x1a\n" +
-	"\brequeues\x18( \x01(\x05R\brequeues\x1a6\n" +
+	"\brequeues\x18( \x01(\x05R\brequeues\x126\n" +
+	"\tmax_lease\x18) \x01(\v2\x19.google.protobuf.DurationR\bmaxLease\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a[\n" +
@@ -1646,7 +1666,7 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"Checkpoint\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x18\n" +
-	"\ajournal\x18\x03 \x01(\tR\ajournal\"\xaf\x04\n" +
+	"\ajournal\x18\x03 \x01(\tR\ajournal\"\xe0\x04\n" +
 	"\x0fExecuteResponse\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
@@ -1664,7 +1684,8 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"checkpoint\x18\v \x01(\v2!.switchyard.history.v1.CheckpointR\n" +
 	"checkpoint\x129\n" +
 	"\x05batch\x18\f \x03(\v2#.switchyard.history.v1.MemberResultR\x05batch\x12D\n" +
-	"\fagent_events\x18\r \x03(\v2!.switchyard.history.v1.AgentEventR\vagentEvents\"\xae\x02\n" +
+	"\fagent_events\x18\r \x03(\v2!.switchyard.history.v1.AgentEventR\vagentEvents\x12/\n" +
+	"\x05lease\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\x05lease\"\xae\x02\n" +
 	"\fMemberResult\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x16\n" +
@@ -1800,37 +1821,39 @@ var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
 	1,  // 11: switchyard.history.v1.ExecuteRequest.batch:type_name -> switchyard.history.v1.Member
 	22, // 12: switchyard.history.v1.ExecuteRequest.ends:type_name -> switchyard.history.v1.AncestorEnds
 	15, // 13: switchyard.history.v1.ExecuteRequest.secret_env:type_name -> switchyard.history.v1.ExecuteRequest.SecretEnvEntry
-	20, // 14: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
-	2,  // 15: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	23, // 16: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	24, // 17: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	24, // 18: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	24, // 19: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	2,  // 20: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	4,  // 21: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
-	5,  // 22: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
-	23, // 23: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	2,  // 24: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	24, // 25: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
-	24, // 26: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	2,  // 27: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	4,  // 28: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
-	24, // 29: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	25, // 30: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
-	0,  // 31: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
-	19, // 32: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	24, // 33: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	24, // 34: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	24, // 35: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
-	26, // 36: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
-	19, // 37: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	26, // 38: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
-	27, // 39: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	19, // 14: switchyard.history.v1.ExecuteRequest.max_lease:type_name -> google.protobuf.Duration
+	20, // 15: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
+	2,  // 16: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	23, // 17: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	24, // 18: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	24, // 19: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	24, // 20: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	2,  // 21: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	4,  // 22: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
+	5,  // 23: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
+	19, // 24: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
+	23, // 25: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	2,  // 26: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	24, // 27: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
+	24, // 28: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	2,  // 29: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	4,  // 30: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
+	24, // 31: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	25, // 32: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
+	0,  // 33: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
+	19, // 34: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	24, // 35: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	24, // 36: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	24, // 37: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
+	26, // 38: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
+	19, // 39: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	26, // 40: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
+	27, // 41: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_attempt_proto_init() }
