@@ -189,6 +189,9 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*historyv1.ExecuteRespo
 	if !a.isRemote() { // a node that is lost before the start leaves nothing that another node could not begin itself
 		a.claimFile.start()
 	}
+	if n.survivor(req.GetType()) != nil || req.GetType() == v1.TypeSubagent { // agents run commands in containers
+		n.State.guard(n.Logger)
+	}
 	if len(req.GetBatch()) > 0 {
 		return n.runBatch(ctx, a, exec, s, before)
 	}

@@ -26,8 +26,10 @@ const (
 // first call, and its calls are made one at a time.
 type Keeper struct {
 	// Dir is the state directory of the node, which is read at each call.
-	Dir, Node string
-	Executor  executor.Executor
+	Dir string
+	// Node and Fleet name the node.
+	Node, Fleet string
+	Executor    executor.Executor
 
 	// ends has the end of the lease of each attempt by its file, as first seen.
 	ends map[string]leaseEnd
@@ -99,6 +101,33 @@ func (k *Keeper) EndOverdue(ctx context.Context) (left int, err error) {
 		}
 	}
 	return left, errors.Join(errs...)
+}
+
+// EndUnrecoverable ends the running attempts without a recovery file that started before an instant, such as the commands of
+// agents. No later worker continues them. The caller knows that the worker has ended or is stalled.
+func (k *Keeper) EndUnrecoverable(ctx context.Context, before time.Time) error {
+	survive := k.Executor.Capabilities().Survive
+	found, err := survive.Survivors(ctx, k.Node)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range found {
+		path := recoveryPath(k.Dir, f.ID)
+		if !f.Running || f.Identity.Fleet != k.Fleet || f.StartedAt.After(before) || isFile(path) {
+			continue
+		}
+		if err := survive.Remove(ctx, f); err != nil {
+			errs = append(errs, fmt.Errorf("end %s: %w", f.ID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isFile reports whether a file exists. It also returns true if that is unknown.
+func isFile(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // endOf returns when an attempt must be ended. Until its recovery file says otherwise, the instant stays the same, even if the

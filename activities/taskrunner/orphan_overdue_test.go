@@ -107,3 +107,27 @@ func TestKeeperEndsNothingWhenTheClockIsSet(t *testing.T) {
 		t.Errorf("%d are left, %v ended, %v", left, h.survivor.Removed(), err)
 	}
 }
+
+// What no later worker could continue ends with its worker.
+func TestKeeperEndsUnrecoverableAttempts(t *testing.T) {
+	t.Parallel()
+	dir, death := t.TempDir(), time.Now()
+	left := func(id, fleet string, running bool, at time.Time) executor.Leftover {
+		return executor.Leftover{ID: id, Identity: executor.Identity{Node: "n", Fleet: fleet}, Running: running, StartedAt: at}
+	}
+	before, after := death.Add(-time.Second), death.Add(time.Second)
+	s := fake.NewSurvivor("container", nil,
+		left("command", "f", true, before), left("recoverable", "f", true, before), left("ended", "f", false, before),
+		left("of the next worker", "f", true, after), left("of another node", "g", true, before))
+	if err := os.WriteFile(recoveryPath(dir, "recoverable"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := &Keeper{Dir: dir, Node: "n", Fleet: "f", Executor: s}
+	if err := k.EndUnrecoverable(t.Context(), death); err != nil || !slices.Equal(s.Removed(), []string{"command"}) {
+		t.Errorf("removed %v, error %v", s.Removed(), err)
+	}
+	s.FailSurvivors(errors.New("no engine"))
+	if err := k.EndUnrecoverable(t.Context(), death); err == nil {
+		t.Error("an engine that is away has ended everything")
+	}
+}

@@ -135,7 +135,6 @@ func (a *attempt) writeRecoveryFile(id string, spec *structpb.Struct, ws *worksp
 	if err != nil {
 		return err
 	}
-	a.node.State.guard(a.node.Logger)
 	err = a.attendance.createFile(recoveryPath(a.node.State.Dir, id), recoveryState{
 		Version: keepsakeVersion, ID: id, Queue: a.delivery.queue,
 		Request: request, Spec: rendered, TakenUpAt: a.takenUpAt.AsTime(), Workspace: filepath.Base(ws.Dir()), TempDir: ws.TempDir(),

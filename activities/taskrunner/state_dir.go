@@ -18,8 +18,8 @@ type State struct {
 	// TempDir holds the temporary directories of attempts that outlive this worker. It belongs to the node alone. If
 	// empty, those directories are in the private directories of the attempts.
 	TempDir string
-	// Guard is called before the first attempt that may outlive this worker starts or continues. It starts a process that
-	// outlives the worker, too, and enforces the leases as a Keeper from then on. If it is nil or fails, nothing does.
+	// Guard is called before the first attempt starts or continues that may leave something when this worker is killed. It
+	// starts a process that outlives the worker and enforces the leases as a Keeper from then on. If it is nil or fails, nothing does.
 	Guard func() error
 
 	guarded   sync.Once
@@ -28,7 +28,7 @@ type State struct {
 	root      *workspace.Root // set by make
 }
 
-// guard calls Guard before the first attempt that may outlive this worker. It reports whether something enforces the leases of
+// guard calls Guard before the first attempt that may leave something when this worker is killed. It reports whether something enforces the leases of
 // such attempts once this worker has ended.
 func (s *State) guard(logger *slog.Logger) bool {
 	s.guarded.Do(func() {

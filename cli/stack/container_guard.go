@@ -26,14 +26,17 @@ const (
 	guardCall = 30 * time.Second
 	// guardAlone is how long a guard without a worker waits for containers that it must end.
 	guardAlone = 65 * time.Minute
+	// guardSign is the interval between two signs of life that a worker sends to its guard. A worker that sends none for
+	// guardSilence is stalled.
+	guardSign, guardSilence = 500 * time.Millisecond, 5 * time.Second
 )
 
 // ServeGuardIfAsked runs this process as a guard and does not return if it was started as one. Main calls it first.
 //
-// The arguments are the state folder and the name of the node. Standard input ends with the worker. After that, the
-// guard runs only while there are containers to end.
+// The arguments are the state folder, the name of the node and its fleet. The worker writes its signs of life to standard input,
+// which ends with the worker. After that, the guard runs only while there are containers to end.
 func ServeGuardIfAsked() {
-	if os.Args[0] != guardName || len(os.Args) != 3 {
+	if os.Args[0] != guardName || len(os.Args) != 4 {
 		return
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
@@ -41,33 +44,67 @@ func ServeGuardIfAsked() {
 	if err != nil {
 		os.Exit(1)
 	}
-	workerGone := make(chan struct{})
-	go func() {
-		defer close(workerGone)
-		_, _ = io.Copy(io.Discard, os.Stdin)
-	}()
-	guardContainers(context.Background(), &taskrunner.Keeper{Dir: os.Args[1], Node: os.Args[2], Executor: containers}, workerGone)
+	w := &guardedWorker{sign: time.Now()}
+	go w.listen(os.Stdin)
+	keeper := &taskrunner.Keeper{Dir: os.Args[1], Node: os.Args[2], Fleet: os.Args[3], Executor: containers}
+	guardContainers(context.Background(), keeper, w)
 	os.Exit(0)
 }
 
-// guardContainers ends overdue containers of a node until the worker has ended and no container is left.
-func guardContainers(ctx context.Context, keeper *taskrunner.Keeper, workerGone <-chan struct{}) {
-	var until time.Time // deadline of a guard without a worker
+// guardedWorker is what a guard knows of its worker.
+type guardedWorker struct {
+	mu sync.Mutex
+	// sign is when the worker last gave a sign of life. gone reports that it has ended.
+	sign time.Time
+	gone bool
+}
+
+// listen reads the signs of life of the worker until it ends.
+func (w *guardedWorker) listen(signs io.Reader) {
+	buffer := make([]byte, 64)
 	for {
+		_, err := signs.Read(buffer)
+		w.mu.Lock()
+		w.sign, w.gone = time.Now(), err != nil
+		w.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// state returns whether the worker has ended, or else whether it is stalled. What started before an instant may be the worker's;
+// what started later is of the next worker.
+func (w *guardedWorker) state() (before time.Time, gone, stalled bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gone {
+		return w.sign, true, false
+	}
+	return time.Now(), false, time.Since(w.sign) > guardSilence
+}
+
+// guardContainers ends containers of a node that have outlived their worker or their lease, until the worker has ended and no
+// such container is left.
+func guardContainers(ctx context.Context, keeper *taskrunner.Keeper, w *guardedWorker) {
+	var until time.Time // deadline of a guard without a worker
+	for cleared := false; ; time.Sleep(guardStep) {
+		before, gone, stalled := w.state()
 		call, cancel := context.WithTimeout(ctx, guardCall)
 		remaining, err := keeper.EndOverdue(call)
-		cancel()
-		select {
-		case <-workerGone:
-			if until.IsZero() {
-				until = time.Now().Add(guardAlone)
-			}
-			if remaining == 0 && err == nil || time.Now().After(until) {
-				return
-			}
-		default:
+		if gone && !cleared || stalled {
+			cleared = keeper.EndUnrecoverable(call, before) == nil && gone
 		}
-		time.Sleep(guardStep)
+		cancel()
+		if !gone {
+			continue
+		}
+		if until.IsZero() {
+			until = time.Now().Add(guardAlone)
+		}
+		if cleared && remaining == 0 && err == nil || time.Now().After(until) {
+			return
+		}
 	}
 }
 
@@ -90,8 +127,8 @@ func newContainerGuards(logger *slog.Logger) *containerGuards {
 }
 
 // start starts the guard of a node, and replaces it if it is killed.
-func (g *containerGuards) start(dir, node string) error {
-	pipe, guard, err := startGuard(dir, node)
+func (g *containerGuards) start(dir, node, fleet string) error {
+	pipe, guard, err := startGuard(dir, node, fleet)
 	if err != nil {
 		return err
 	}
@@ -103,7 +140,7 @@ func (g *containerGuards) start(dir, node string) error {
 				return
 			case <-time.After(guardPause):
 			}
-			if pipe, guard, err = startGuard(dir, node); err != nil {
+			if pipe, guard, err = startGuard(dir, node, fleet); err != nil {
 				g.logger.Warn("containers may outlive their leases if this worker is killed", "error", err)
 				return
 			}
@@ -112,18 +149,25 @@ func (g *containerGuards) start(dir, node string) error {
 	return nil
 }
 
-// isKilled waits for the end of a guard, and reports whether it ended although this process still needs it.
-func (g *containerGuards) isKilled(pipe io.Closer, guard *exec.Cmd) bool {
+// isKilled sends signs of life to a guard until it ends, and reports whether it ended although this process still needs it.
+func (g *containerGuards) isKilled(pipe io.WriteCloser, guard *exec.Cmd) bool {
 	defer pipe.Close()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		_ = guard.Wait() // its exit status does not matter
 	}()
-	select {
-	case <-ended:
-		return true
-	case <-g.closing:
+	signs := time.NewTicker(guardSign)
+	defer signs.Stop()
+	for needed := true; needed; {
+		select {
+		case <-ended:
+			return true
+		case <-signs.C:
+			_, _ = pipe.Write([]byte{0}) // an error means that the guard has ended
+		case <-g.closing:
+			needed = false
+		}
 	}
 	_ = pipe.Close()
 	select {

@@ -84,7 +84,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 				Executors: executors, ScratchDir: filepath.Join(scratch, "attempts"), StateDir: n.ScratchDir,
 				TempDir: temp, LastingTempDir: n.LocalTempDir,
 				Withheld: virtual.reasons(),
-				Guard:    func(dir string) error { return guards.start(dir, n.Name) },
+				Guard:    func(dir string) error { return guards.start(dir, n.Name, s.conn.Fleet) },
 				Name:     n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities),
 				Sessions:    func(ctx context.Context) []string { return session.List(ctx, sessions) },
 				Clusters:    s.clusters.Reachable,

@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"switchyard/activities/executor/container/enginetest"
 	"switchyard/dev/processes"
+	"switchyard/dev/scriptedmodel"
 )
 
 // containedLease is the heartbeat time-out of the task of TestLeaseOfContainerOutlivesItsWorker.
@@ -67,6 +69,40 @@ func TestLeaseOfContainerOutlivesItsWorker(t *testing.T) {
 			t.Errorf("it has printed %q", got)
 		}
 	})
+}
+
+// The command of an agent that runs in a container ends with its worker, and soon after the worker has stalled: the loop of the
+// agent is in the worker.
+func TestCommandOfAgentEndsWithItsWorker(t *testing.T) {
+	t.Parallel()
+	image := enginetest.Image(t)
+	s := startDev(t, "--nodes", "0")
+	for i, name := range []string{"killed", "stalled"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seconds := strconv.Itoa(os.Getpid()*1000 + 900 + i) // identifies the process
+			m := startHeldModel(t, "no such words", scriptedmodel.Script{Rules: []scriptedmodel.Rule{
+				{When: agentTurns(0, ""), Reply: agentCalls("shell", `{"command": "exec sleep `+seconds+`"}`)},
+			}})
+			label := fmt.Sprintf("agent-%d", i)
+			worker := startWorker(t, s.Temporal, s.Gateway, label, "--label", label, "--metrics-address", "none", "--scratch-dir", privateDir(t))
+			s.Submit(t, fmt.Sprintf(`name: commanding
+tasks:
+  agent:
+    type: subagent
+    constraints: { nodeLabels: [%s] }
+    spec: { model: scripted, baseUrl: %s, tools: [shell], image: %q, prompt: run }
+`, label, m.url, image))
+			processes.Await(t, "the command runs", func() bool { return sleepers(t, seconds) == 1 })
+			if name == "killed" {
+				worker.Signal(syscall.SIGKILL)
+			} else {
+				worker.Signal(syscall.SIGSTOP)
+				defer worker.Signal(syscall.SIGCONT)
+			}
+			processes.Await(t, "the command has ended", func() bool { return sleepers(t, seconds) == 0 })
+		})
+	}
 }
 
 // startContained starts a worker with a running container, which ends once the file "end" is in gates. It returns the run, the
