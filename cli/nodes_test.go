@@ -87,6 +87,7 @@ func TestNodesAreDrainedUndrainedAndRemoved(t *testing.T) {
 		{[]string{"undrain", "a"}, &v1.UndrainNodeRequest{Name: "a"}, "node a is active\n"},
 		{[]string{"uncordon", "a"}, &v1.UndrainNodeRequest{Name: "a"}, "node a is active\n"},
 		{[]string{"remove", "a"}, &v1.RemoveNodeRequest{Name: "a"}, "node a is removed\n"},
+		{[]string{"remove", "a", "--dead"}, &v1.RemoveNodeRequest{Name: "a", Dead: true}, "node a is removed; attempts lost with it: 0\n"},
 	} {
 		f.asked = nil
 		got := run(t, append(append([]string{"nodes"}, test.args...), "--gateway", f.url)...)
@@ -97,7 +98,7 @@ func TestNodesAreDrainedUndrainedAndRemoved(t *testing.T) {
 			t.Errorf("%v: asked %v", test.args, f.asked)
 		}
 	}
-	if got := run(t, "nodes", "remove", "a", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"name\": \"a\"\n}\n" {
+	if got := run(t, "nodes", "remove", "a", "-o", "json", "--gateway", f.url); got.stdout != "{\n  \"lostAttempts\": 0,\n  \"name\": \"a\"\n}\n" {
 		t.Errorf("%+v", got)
 	}
 	for code, want := range map[connect.Code]int{connect.CodeAborted: exit.CodeNotDone, connect.CodePermissionDenied: exit.CodeNotAllowed, connect.CodeUnavailable: exit.CodeSystem} {

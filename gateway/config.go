@@ -94,7 +94,7 @@ func (c Config) WithDefaults() Config {
 		c.Namespace = client.DefaultNamespace
 	}
 	if c.Nodes == nil && c.Client != nil {
-		nodes := registry.New(c.Client)
+		nodes := registry.New(c.Client).In(c.Namespace)
 		if c.Store != nil {
 			nodes = nodes.WithStore(c.Store.Identity)
 		}

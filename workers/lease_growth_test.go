@@ -1,15 +1,50 @@
 package workers_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"go.temporal.io/sdk/client"
 
 	"switchyard/activities/heartbeat"
+	"switchyard/activities/registry"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/names"
 )
+
+// TestAttemptOnADeadNodeMoves checks that the old attempt of a silent node waits for the node, and moves when a person says that the
+// node is dead. A node that sends heartbeats is not dead.
+func TestAttemptOnADeadNodeMoves(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"old": {{Block: true}, {}}})
+	l := c.StartBehindLink("n")
+	h := c.Submit(c.Input(`{name: old, tasks: {old: {type: shell, spec: {command: x}, retry: {backoffMs: 1}}}}`))
+	c.AwaitRunning("old")
+	of := heartbeat.Activity{Namespace: client.DefaultNamespace, WorkflowID: h.ID, RunID: h.Chain, ID: names.AttemptID("old", 1)}
+	if _, err := heartbeat.SetTimeout(t.Context(), c.Conn, of, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	nodes := registry.New(c.Conn)
+	if _, err := nodes.RemoveDead(t.Context(), c.Name("n")); !errors.Is(err, registry.ErrState) {
+		t.Errorf("a node that sends heartbeats is removed: %v", err)
+	}
+	c.Start("m")
+	l.Cut()
+	var lost int
+	workertest.Eventually(t, "the node is silent", func() (gone bool) {
+		var err error
+		lost, err = nodes.RemoveDead(t.Context(), c.Name("n"))
+		return err == nil
+	})
+	if lost != 1 {
+		t.Errorf("%d attempts are lost", lost)
+	}
+	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"old": "completed"})
+	if _, err := nodes.Entry(t.Context(), c.Name("n")); !errors.Is(err, registry.ErrUnknown) {
+		t.Errorf("the node is still registered: %v", err)
+	}
+}
 
 // TestHeartbeatTimeoutIsRaised raises the heartbeat time-out of a running attempt, which Temporal still knows when the run has been
 // closed from outside. Another execution, or another activity, does not change it.

@@ -130,9 +130,14 @@ func (r *Registry) Restart(ctx context.Context, name string, restart *historyv1.
 // Replace closes an entry that an older version has created, so that the name can be registered
 // again.
 func (r *Registry) Replace(ctx context.Context, name string) error {
+	return r.close(ctx, name, "replaced by a newer version")
+}
+
+// close closes an entry from outside.
+func (r *Registry) close(ctx context.Context, name, reason string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	err := r.client.TerminateWorkflow(ctx, names.NodeWorkflowID(name), "", "replaced by a newer version")
+	err := r.client.TerminateWorkflow(ctx, names.NodeWorkflowID(name), "", reason)
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return nil
 	}

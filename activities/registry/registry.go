@@ -33,18 +33,21 @@ const (
 
 // Registry gives access to the registry of a fleet's nodes. It is safe for concurrent use.
 type Registry struct {
-	client client.Client
+	client    client.Client
+	namespace string
 	// store returns the identity of the fleet's store, or is nil if the caller does not know it.
 	store func(context.Context) (string, error)
 }
 
 // New returns the registry of the client's namespace.
-func New(c client.Client) *Registry { return &Registry{client: c} }
+func New(c client.Client) *Registry { return &Registry{client: c, namespace: client.DefaultNamespace} }
 
 // WithStore returns a copy of the registry that marks nodes with another store as stale. identity returns the
 // identity of the fleet's store.
 func (r *Registry) WithStore(identity func(context.Context) (string, error)) *Registry {
-	return &Registry{client: r.client, store: identity}
+	own := *r
+	own.store = identity
+	return &own
 }
 
 // storeOf returns the identity of the fleet's store, or "" if it is unknown.

@@ -35,6 +35,9 @@ type Registry interface {
 	Undrain(ctx context.Context, name string) (*v1.Node, error)
 	// Remove deletes an offline node from the registry.
 	Remove(ctx context.Context, name string) error
+	// RemoveDead deletes a silent node that is known to be dead, and ends the leases of its attempts. It returns how many there
+	// were.
+	RemoveDead(ctx context.Context, name string) (attempts int, err error)
 }
 
 // Service implements NodeService. It is safe for concurrent use.
@@ -142,10 +145,18 @@ func (s Service) UndrainNode(ctx context.Context, req *connect.Request[v1.Undrai
 	return connect.NewResponse(&v1.UndrainNodeResponse{Node: n}), err
 }
 
-// RemoveNode deletes an offline node from the registry.
+// RemoveNode deletes a node from the registry that is offline, or that the caller knows to be dead.
 func (s Service) RemoveNode(ctx context.Context, req *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error) {
-	err := onNode("remove", req.Msg.GetName(), func(name string) error { return s.Registry.Remove(ctx, name) })
-	return connect.NewResponse(&v1.RemoveNodeResponse{}), err
+	res := &v1.RemoveNodeResponse{}
+	err := onNode("remove", req.Msg.GetName(), func(name string) error {
+		if !req.Msg.GetDead() {
+			return s.Registry.Remove(ctx, name)
+		}
+		attempts, err := s.Registry.RemoveDead(ctx, name)
+		res.LostAttempts = int32(attempts)
+		return err
+	})
+	return connect.NewResponse(res), err
 }
 
 // onNode calls do with a valid node name and maps errors of the registry to those that clients see.

@@ -59,6 +59,14 @@ func (f *fakeRegistry) Undrain(ctx context.Context, name string) (*v1.Node, erro
 	return n, err
 }
 
+func (f *fakeRegistry) RemoveDead(ctx context.Context, name string) (int, error) {
+	if _, err := f.Get(ctx, name); err != nil {
+		return 0, err
+	}
+	delete(f.nodes, name)
+	return 2, nil
+}
+
 func (f *fakeRegistry) Remove(ctx context.Context, name string) error {
 	n, err := f.Get(ctx, name)
 	if err == nil && n.GetState() != v1.NodeOffline {
@@ -131,6 +139,9 @@ func TestNodesAreListedDrainedAndRemoved(t *testing.T) {
 	}
 	if err := remove("n3"); err != nil || known.nodes["n3"] != nil {
 		t.Errorf("removed: %v", err)
+	}
+	if res, err := s.RemoveNode(ctx, connect.NewRequest(&v1.RemoveNodeRequest{Name: "n1", Dead: true})); err != nil || res.Msg.GetLostAttempts() != 2 {
+		t.Errorf("remove a dead node: %v, %v", res, err)
 	}
 	for _, name := range []string{"n3", "no-such", "No Such", "x' OR 'a' = 'a"} {
 		_, get := s.GetNode(ctx, connect.NewRequest(&v1.GetNodeRequest{Name: name}))

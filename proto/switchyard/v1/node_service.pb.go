@@ -451,7 +451,10 @@ func (x *UndrainNodeResponse) GetNode() *Node {
 type RemoveNodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the node.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Whether the machine is known to be dead. Its attempts are then lost at once, and may start elsewhere: make sure that
+	// nothing of them runs any more. Fails with Aborted if the node has just sent a heartbeat.
+	Dead          bool `protobuf:"varint,2,opt,name=dead,proto3" json:"dead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,9 +496,18 @@ func (x *RemoveNodeRequest) GetName() string {
 	return ""
 }
 
+func (x *RemoveNodeRequest) GetDead() bool {
+	if x != nil {
+		return x.Dead
+	}
+	return false
+}
+
 // RemoveNodeResponse confirms that the node was removed.
 type RemoveNodeResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of attempts that are lost with a dead node.
+	LostAttempts  int32 `protobuf:"varint,1,opt,name=lost_attempts,json=lostAttempts,proto3" json:"lost_attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -528,6 +540,13 @@ func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use RemoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
 	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RemoveNodeResponse) GetLostAttempts() int32 {
+	if x != nil {
+		return x.LostAttempts
+	}
+	return 0
 }
 
 // GetNodeWorkersRequest names the node whose claims to return.
@@ -732,10 +751,12 @@ const file_switchyard_v1_node_service_proto_rawDesc = "" +
 	"\x12UndrainNodeRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\">\n" +
 	"\x13UndrainNodeResponse\x12'\n" +
-	"\x04node\x18\x01 \x01(\v2\x13.switchyard.v1.NodeR\x04node\"0\n" +
+	"\x04node\x18\x01 \x01(\v2\x13.switchyard.v1.NodeR\x04node\"D\n" +
 	"\x11RemoveNodeRequest\x12\x1b\n" +
-	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x14\n" +
-	"\x12RemoveNodeResponse\"4\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12\x12\n" +
+	"\x04dead\x18\x02 \x01(\bR\x04dead\"9\n" +
+	"\x12RemoveNodeResponse\x12#\n" +
+	"\rlost_attempts\x18\x01 \x01(\x05R\flostAttempts\"4\n" +
 	"\x15GetNodeWorkersRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"\x84\x05\n" +
 	"\x16GetNodeWorkersResponse\x12\x18\n" +

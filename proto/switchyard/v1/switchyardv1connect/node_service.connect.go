@@ -61,7 +61,8 @@ type NodeServiceClient interface {
 	UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error)
 	// Returns the claims of a node's worker. For an unknown node, all figures are 0.
 	GetNodeWorkers(context.Context, *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error)
-	// Removes an offline node from the registry. Fails with Aborted if the node is not offline.
+	// Removes an offline node, or one that is known to be dead, from the registry. Fails with Aborted if the node is not
+	// offline.
 	RemoveNode(context.Context, *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error)
 }
 
@@ -171,7 +172,8 @@ type NodeServiceHandler interface {
 	UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error)
 	// Returns the claims of a node's worker. For an unknown node, all figures are 0.
 	GetNodeWorkers(context.Context, *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error)
-	// Removes an offline node from the registry. Fails with Aborted if the node is not offline.
+	// Removes an offline node, or one that is known to be dead, from the registry. Fails with Aborted if the node is not
+	// offline.
 	RemoveNode(context.Context, *connect.Request[v1.RemoveNodeRequest]) (*connect.Response[v1.RemoveNodeResponse], error)
 }
 
