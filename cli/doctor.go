@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"switchyard/activities/gatewayclient"
 	"switchyard/activities/statedir"
 	"switchyard/activities/store"
+	"switchyard/cli/client"
 	"switchyard/cli/config"
 	"switchyard/cli/credentials"
 	"switchyard/cli/doctor"
@@ -192,15 +192,11 @@ func copyFlag(to, from *pflag.Flag) error {
 // settings returns what the flags say. What they leave out is where the command looks without them.
 func (r *roleFlags) settings(temporal *workers.Connection) doctor.Settings {
 	d := &roleSettings{Settings: doctor.Settings{Role: r.role, Store: r.flag("store")}, flags: r}
-	token, files := "", (*tls.Config)(nil)
 	switch r.role {
 	case doctor.RoleGateway:
 		d.addGateway(temporal)
 	case doctor.RoleWorker:
 		d.addWorker()
-		if files, d.GatewayError = clientTLS(r.cmd); d.GatewayError == nil && d.Gateway != nil {
-			token, d.GatewayError = r.sys.token(r.cmd, d.Gateway.URL)
-		}
 	case doctor.RoleClient:
 		d.addClient(r.flag(gatewayFlagName))
 		d.addPrivate("file of logins", credentials.Path(r.sys.getenv), false)
@@ -214,7 +210,6 @@ func (r *roleFlags) settings(temporal *workers.Connection) doctor.Settings {
 	if r.cmd.PreRunE != nil {
 		d.StartError = r.cmd.PreRunE(r.cmd, nil)
 	}
-	d.StoreOptions = store.Options{Gateway: gatewayclient.Options{Token: func() string { return token }, TLS: files}}
 	return d.Settings
 }
 
@@ -301,12 +296,24 @@ func (d *roleSettings) addWorker() {
 	}
 	d.addFolder("scratch folder", cmp.Or(flag("scratch-dir"), os.TempDir()))
 	d.addFolder("folder of temporary files", flag("temp-dir"))
-	d.addClient(gatewayOf(d.Store, flag(gatewayFlagName)))
+	d.addClient(gatewaysOf(d.Store, flag(gatewayFlagName)))
 }
 
-// addClient adds what a client of the gateway at an address needs.
-func (d *roleSettings) addClient(address string) {
-	d.Gateway, d.GatewayError = d.flags.sys.openClientAt(d.flags.cmd, address)
+// addClient adds what a client of the gateways at addresses needs.
+func (d *roleSettings) addClient(addresses string) {
+	var options client.Options
+	list, err := d.flags.sys.parseGateways(addresses)
+	if err == nil {
+		options, err = d.flags.sys.clientOptions(d.flags.cmd, list)
+	}
+	if d.GatewayError = err; err == nil {
+		for i := range list {
+			single := list[i : i+1]
+			d.Gateways = append(d.Gateways, doctor.Gateway{Client: client.New(single, options), Store: gatewayclient.New(single, gatewayclient.Options{
+				Token: func() string { return options.Token }, TLS: options.TLS, Identify: store.GatewayIdentity,
+			})})
+		}
+	}
 	d.addPrivate("token", d.flags.flag(tokenFileFlagName), false)
 	d.addPrivate("key", d.flags.flag(clientKeyFlagName), true)
 	d.addAuthorities(caFlagName)

@@ -192,7 +192,7 @@ func TestSecondInterruptKillsALocalRun(t *testing.T) {
 			} else {
 				parts.kill = func() { close(f.cancel) }
 			}
-			u, err := client.ParseURL(f.url)
+			u, err := client.ParseGateways("test", f.url)
 			must(t, err)
 			a := client.New(u, client.Options{})
 			defer a.Close()

@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"switchyard/activities/gatewayclient"
 	"switchyard/cli/client"
 	"switchyard/cli/config"
 	"switchyard/cli/credentials"
@@ -30,38 +34,54 @@ func gatewayFlag(cmd *cobra.Command, usage string) *string {
 	cmd.Flags().String(caFlagName, "", "CA certificates of an https gateway, in PEM (default the system's)")
 	cmd.Flags().String(clientCertFlagName, "", "client certificate for the gateway, in PEM, if it requires one")
 	cmd.Flags().String(clientKeyFlagName, "", "key of --client-cert, in PEM")
-	return cmd.Flags().String(gatewayFlagName, "", usage)
+	text := new(string)
+	cmd.Flags().Var(&gatewaysValue{text: text}, gatewayFlagName, usage)
+	return text
 }
 
 // clientFlag adds --gateway to a command that always needs a gateway.
 func clientFlag(cmd *cobra.Command) *string {
-	return gatewayFlag(cmd, "URL of the gateway (default "+client.DefaultURL+")")
+	return gatewayFlag(cmd, "URL of the gateway; several URLs, or several of these flags, name gateways of one fleet, of which the next one is used while one does not answer (default "+client.DefaultURL+")")
 }
 
-// openClient returns a client of the gateway that the flags of a command name. The caller must close it.
+// openClient returns a client of the gateways that the flags of a command name. The caller must close it.
 func (s *system) openClient(cmd *cobra.Command) (*client.Client, error) {
 	return s.openClientAt(cmd, stringFlag(cmd, gatewayFlagName))
 }
 
-// openClientAt returns a client of the gateway at an address, with the token that the flags of a command name.
-func (s *system) openClientAt(cmd *cobra.Command, address string) (*client.Client, error) {
-	url, err := client.ParseURL(address)
+// openClientAt returns a client of the gateways at addresses, with the token that the flags of a command name.
+func (s *system) openClientAt(cmd *cobra.Command, addresses string) (*client.Client, error) {
+	list, err := s.parseGateways(addresses)
 	if err != nil {
 		return nil, err
 	}
-	token, err := s.token(cmd, url.String())
+	options, err := s.clientOptions(cmd, list)
 	if err != nil {
 		return nil, err
 	}
-	if token != "" && url.Scheme == "http" && !client.IsLoopback(url) {
-		fmt.Fprintf(s.screen, "the token is sent to %s unencrypted; use https on a shared network\n", url)
+	return client.New(list, options), nil
+}
+
+// parseGateways returns the gateways at addresses, which come from --gateway if they are wrong.
+func (s *system) parseGateways(addresses string) (gatewayclient.List, error) {
+	return client.ParseGateways(cmp.Or(s.origins[gatewayFlagName], "--"+gatewayFlagName), addresses)
+}
+
+// clientOptions returns how the flags of a command say that the gateways of a list are reached.
+func (s *system) clientOptions(cmd *cobra.Command, list gatewayclient.List) (client.Options, error) {
+	token, err := s.token(cmd, list)
+	if err != nil {
+		return client.Options{}, err
+	}
+	if i := slices.IndexFunc(list, isOpen); token != "" && i >= 0 {
+		fmt.Fprintf(s.screen, "the token is sent to %s unencrypted; use https on a shared network\n", list[i])
 	}
 	files, err := clientTLS(cmd)
-	if err != nil {
-		return nil, err
-	}
-	return client.New(url, client.Options{Token: token, TLS: files}), nil
+	return client.Options{Token: token, TLS: files}, err
 }
+
+// isOpen reports whether others can read what is sent to a gateway.
+func isOpen(gateway *url.URL) bool { return gateway.Scheme == "http" && !client.IsLoopback(gateway) }
 
 // clientTLS returns the TLS configuration that the flags of a command set for a gateway with an https URL, or nil.
 func clientTLS(cmd *cobra.Command) (*tls.Config, error) {
@@ -70,8 +90,8 @@ func clientTLS(cmd *cobra.Command) (*tls.Config, error) {
 	}.Config()
 }
 
-// token returns the token for a gateway, or "" if there is none.
-func (s *system) token(cmd *cobra.Command, gateway string) (string, error) {
+// token returns the token for the gateways of a list, or "" if there is none. A login to one of them counts for all.
+func (s *system) token(cmd *cobra.Command, list gatewayclient.List) (string, error) {
 	path := stringFlag(cmd, tokenFileFlagName)
 	if path != "" && !s.isFromFile(tokenFileFlagName) {
 		return credentials.ReadToken(path)
@@ -83,7 +103,12 @@ func (s *system) token(cmd *cobra.Command, gateway string) (string, error) {
 	if path != "" && s.isFromFile(gatewayFlagName) {
 		return credentials.ReadToken(path)
 	}
-	return credentials.Load(credentials.Path(s.getenv), gateway)
+	for _, gateway := range list.URLs() {
+		if token, err := credentials.Load(credentials.Path(s.getenv), gateway); token != "" || err != nil {
+			return token, err
+		}
+	}
+	return "", nil
 }
 
 // isFromFile reports whether the value of a flag comes from the settings file.

@@ -20,13 +20,13 @@ func newLogin(sys *system) *cobra.Command {
 		Use:   "login",
 		Short: "Log in to a gateway by saving a token for it",
 		Long: `Saves a token for a gateway in ~/.config/switchyard/credentials.json; later commands send
-it to that gateway. The token is read from --token-file, from SWITCHYARD_TOKEN, or from a
-prompt or standard input.`,
+it to that gateway. Of several gateways, each gets it. The token is read from --token-file,
+from SWITCHYARD_TOKEN, or from a prompt or standard input.`,
 		Args: arguments(0, 0, ""),
 	}
 	clientFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		u, err := client.ParseURL(stringFlag(cmd, gatewayFlagName))
+		list, err := sys.parseGateways(stringFlag(cmd, gatewayFlagName))
 		if err != nil {
 			return err
 		}
@@ -38,19 +38,21 @@ prompt or standard input.`,
 		if err != nil {
 			return err
 		}
-		a := client.New(u, client.Options{Token: token, TLS: files})
+		a := client.New(list, client.Options{Token: token, TLS: files})
 		defer a.Close()
 		who, err := client.Call(cmd.Context(), a, a.Auth.WhoAmI, &v1.WhoAmIRequest{})
 		if err != nil {
 			return err
 		}
 		if who.GetKind() == auth.KindNone {
-			return exit.Usagef("the gateway at %s requires no token; it was started without --auth", a.URL)
+			return exit.Usagef("the gateway at %s requires no token; it was started without --auth", a.URL())
 		}
-		if err := credentials.Save(credentials.Path(sys.getenv), u.String(), token); err != nil {
-			return err
+		for _, gateway := range list.URLs() {
+			if err := credentials.Save(credentials.Path(sys.getenv), gateway, token); err != nil {
+				return err
+			}
 		}
-		_, err = fmt.Fprintf(sys.screen, "logged in to %s as %s\n", a.URL, whoText(sys, who))
+		_, err = fmt.Fprintf(sys.screen, "logged in to %s as %s\n", list, whoText(sys, who))
 		return err
 	}
 	return cmd
@@ -83,21 +85,28 @@ func newLogout(sys *system) *cobra.Command {
 	}
 	clientFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		u, err := client.ParseURL(stringFlag(cmd, gatewayFlagName))
+		list, err := sys.parseGateways(stringFlag(cmd, gatewayFlagName))
 		if err != nil {
 			return err
 		}
-		path := credentials.Path(sys.getenv)
-		switch token, err := credentials.Load(path, u.String()); {
-		case err != nil:
-			return err
-		case token == "":
-			return exit.Usagef("you are not logged in to %s", u)
+		path, isLoggedIn := credentials.Path(sys.getenv), false
+		for _, gateway := range list.URLs() {
+			token, err := credentials.Load(path, gateway)
+			if err != nil {
+				return err
+			}
+			if token == "" {
+				continue
+			}
+			isLoggedIn = true
+			if err := credentials.Save(path, gateway, ""); err != nil {
+				return err
+			}
 		}
-		if err := credentials.Save(path, u.String(), ""); err != nil {
-			return err
+		if !isLoggedIn {
+			return exit.Usagef("you are not logged in to %s", list)
 		}
-		_, err = fmt.Fprintf(sys.screen, "the token for %s is removed but still valid; `switchyard tokens revoke` revokes it\n", u)
+		_, err = fmt.Fprintf(sys.screen, "the token for %s is removed but still valid; `switchyard tokens revoke` revokes it\n", list)
 		return err
 	}
 	return cmd

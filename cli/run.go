@@ -61,7 +61,7 @@ the run and prints its id.
 	flags.BoolVar(&f.detach, "detach", false, "start the run on the gateway, print its id and exit")
 	flags.StringVar(&f.store, "store", "", "folder or URL for logs and results (default a temporary folder, removed after the run)")
 	f.logQuota = logQuotaFlag(flags)
-	f.gateway = gatewayFlag(cmd, "URL of a gateway to run on, instead of in this process")
+	f.gateway = gatewayFlag(cmd, "URL of a gateway, or of several ones of a fleet, to run on, instead of in this process")
 	f.settings.add(flags, "default 5s in this process, else 0")
 	f.nodes.addSome(flags)
 	f.format = output.FormatFlag(cmd, output.Text, output.JSON, output.JSONL)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"switchyard/activities/gatewayclient"
 	"switchyard/activities/statedir"
+	"switchyard/activities/store"
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/workers"
@@ -88,27 +91,39 @@ func secretsKeyOr(named, store string, getenv func(string) string) (string, erro
 	return besideStore(store, ".secrets-key", getenv)
 }
 
-// workerStore returns the location of a worker's store: the named one, or the gateway at a URL or host:port.
-func workerStore(named, gateway string) string {
-	switch {
-	case named != "":
-		return named
-	case gateway == "":
-		return client.DefaultURL
-	case !strings.Contains(gateway, "://"):
-		return "http://" + gateway
+// workerStore returns the location of a worker's store: the named one, or the gateways of its fleet.
+func workerStore(named, gateways string) string {
+	if list, err := gatewayclient.Parse(cmp.Or(gateways, client.DefaultURL)); named == "" && err == nil {
+		return list.String()
 	}
-	return gateway
+	return cmp.Or(named, gateways)
 }
 
 // spoolOr returns the folder where a node keeps values while its store is unreachable: the named one, or one that
-// belongs to this node and store alone, so that a restarted node finds it again.
-func spoolOr(named, store, node string) (string, error) {
+// belongs to this node and store alone, so that a restarted node finds it again. Of several gateways, it is the first one
+// that has a folder, so that gateways can be added to a list and change their order.
+func spoolOr(named, location, node string) (string, error) {
 	if named != "" {
 		return named, nil
 	}
 	state, err := statedir.Dir()
-	return filepath.Join(state, "spool", node, "at-"+storeFolder(store)), err
+	if err != nil {
+		return "", err
+	}
+	stores := []string{location}
+	if store.IsGateway(location) {
+		stores = strings.Split(location, ",")
+	}
+	folders := make([]string, len(stores))
+	for i, s := range stores {
+		folders[i] = filepath.Join(state, "spool", node, "at-"+storeFolder(s))
+	}
+	for _, folder := range folders {
+		if info, err := os.Stat(folder); err == nil && info.IsDir() {
+			return folder, nil
+		}
+	}
+	return folders[0], nil
 }
 
 // maxStoreFolder bounds the readable part of a store's folder name, in bytes.

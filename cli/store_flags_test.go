@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ func TestWorkerStoresItsValuesWithTheGateway(t *testing.T) {
 		{"", "http://yard:7280", "http://yard:7280"},
 		{"", "yard:7280", "http://yard:7280"},
 		{"", "https://yard", "https://yard"},
+		{"", "yard:7280,http://yard-2:7280/", "http://yard:7280,http://yard-2:7280"},
 		{"s3://bucket", "http://yard:7280", "s3://bucket"},
 		{"/srv/store", "", "/srv/store"},
 	} {
@@ -39,6 +41,17 @@ func TestEachNodeHasItsOwnSpool(t *testing.T) {
 		t.Errorf("--spool-dir /spool: %q", got)
 	}
 	seen := map[string]string{}
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	one := spoolOf("", "http://yard:7280", "a")
+	if err := os.MkdirAll(one, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, gateways := range []string{"http://yard:7280,http://yard-2:7280", "http://yard-2:7280,http://yard:7280"} {
+		if got := spoolOf("", gateways, "a"); got != one {
+			t.Errorf("the spool of %s is %s, want %s, which has values", gateways, got, one)
+		}
+	}
+	t.Setenv("XDG_STATE_HOME", "/state")
 	for _, node := range []string{"a", "b"} {
 		for _, store := range []string{"http://yard:7280", "http://yard:7281", "https://other/../../yard", "/srv/store", "/mnt/store", "s3://bucket", "s3://bucket?prefix=a/", "s3://bucket?prefix=a_"} {
 			got := spoolOf("", store, node)

@@ -48,7 +48,7 @@ func getVps(ctx context.Context, a *client.Client, req *v1.GetVpsRequest) (*v1.V
 		return nil, err
 	}
 	m := res.GetVps()
-	if u, err := url.Parse(a.URL); err == nil && m.GetSshPort() != 0 && m.GetSshHost() == "" {
+	if u, err := url.Parse(a.URL()); err == nil && m.GetSshPort() != 0 && m.GetSshHost() == "" {
 		m.SshHost = u.Hostname()
 		m.SshCommand = strings.Replace(m.GetSshCommand(), "@GATEWAY", "@"+m.GetSshHost(), 1)
 	}

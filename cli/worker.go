@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/stack"
 	"switchyard/workers/node"
@@ -78,18 +77,16 @@ drain, and a third one quits at once.`,
 		if cfg.Nodes, err = nodes.configs(1); err != nil {
 			return err
 		}
-		gatewayURL, err := client.ParseURL(gatewayOf(store, *gateway))
-		if err != nil {
+		if cfg.NodeGateways, err = sys.parseGateways(gatewaysOf(store, *gateway)); err != nil {
 			return err
 		}
-		cfg.NodeGateway = gatewayURL.String()
 		cfg.NodeTLS, err = clientTLS(cmd)
 		return err
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		cfg.Logger = logger(sys, level)
 		cfg.MetricsOptional = sys.origins["metrics-address"] == ""
-		if cfg.Token, err = sys.nodeToken(cmd, cfg.NodeGateway); err != nil {
+		if cfg.Token, err = sys.nodeToken(cmd, cfg.NodeGateways); err != nil {
 			return err
 		}
 		sys.origins.Log(cfg.Logger, cmd, sys.getenv, true)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"switchyard/activities/gatewayclient"
 	"switchyard/activities/store"
 	"switchyard/cli/client"
 	"switchyard/cli/credentials"
@@ -23,9 +24,9 @@ const (
 	joinPause = 5 * time.Second
 )
 
-// nodeToken returns a function that returns the token of a worker for the gateway at a URL. A token in a file may be
-// replaced while the worker runs.
-func (s *system) nodeToken(cmd *cobra.Command, gateway string) (func() string, error) {
+// nodeToken returns a function that returns the token of a worker for its gateways. A token in a file may be replaced while
+// the worker runs.
+func (s *system) nodeToken(cmd *cobra.Command, gateways gatewayclient.List) (func() string, error) {
 	if path := stringFlag(cmd, tokenFileFlagName); path != "" {
 		source, err := credentials.NewSource(path)
 		if err != nil {
@@ -33,16 +34,16 @@ func (s *system) nodeToken(cmd *cobra.Command, gateway string) (func() string, e
 		}
 		return source.Token, nil
 	}
-	token, err := s.token(cmd, gateway)
+	token, err := s.token(cmd, gateways)
 	return func() string { return token }, err
 }
 
-// gatewayOf returns the address of a worker's gateway: its store, if that is a gateway.
-func gatewayOf(location, gateway string) string {
+// gatewaysOf returns the addresses of a worker's gateways: its store, if that is a gateway.
+func gatewaysOf(location, gateways string) string {
 	if store.IsGateway(location) {
 		return location
 	}
-	return gateway
+	return gateways
 }
 
 // checkNode returns an error unless the gateway accepts the token as that of the node.
@@ -80,7 +81,7 @@ func (s *system) serveNode(cmd *cobra.Command, cfg stack.Config, node string, an
 	if exit.CodeOf(cmd.Context(), err) != exit.CodeSystem {
 		return err
 	}
-	cfg.Logger.Warn("the gateway does not answer; the worker checks its token once it does", "gateway", a.URL, "error", err)
+	cfg.Logger.Warn("the gateway does not answer; the worker checks its token once it does", "gateway", a.URL(), "error", err)
 	ctx, stop := context.WithCancelCause(cmd.Context())
 	asked := make(chan struct{})
 	go func() {

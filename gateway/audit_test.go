@@ -22,12 +22,24 @@ import (
 // openAs opens the gateway as a store with a token.
 func (f *fixture) openAs(t *testing.T, token string) *store.Store {
 	t.Helper()
-	s, err := store.OpenWith(t.Context(), f.server.URL(), store.Options{Gateway: gatewayclient.Options{Token: func() string { return token }}})
+	s, err := store.OpenWith(t.Context(), f.server.URL(), store.Options{Gateways: dialGateway(t, f.server.URL(), token)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
+}
+
+// dialGateway returns the connection of a node to a gateway, with a token.
+func dialGateway(t *testing.T, url, token string) *gatewayclient.Conn {
+	t.Helper()
+	list, err := gatewayclient.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := gatewayclient.New(list, gatewayclient.Options{Token: func() string { return token }, Identify: store.GatewayIdentity})
+	t.Cleanup(conn.Close)
+	return conn
 }
 
 // auditEntries returns the entries that match a request once there are any. A gateway stores the entry of a call before it

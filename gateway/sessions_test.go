@@ -31,7 +31,7 @@ import (
 func scriptedNode(t *testing.T, gateway, token, node string) *link.Link {
 	t.Helper()
 	l := link.Start(link.Options{
-		Gateway: func() string { return gateway }, Token: func() string { return token }, Node: node, Incarnation: "i1",
+		Gateways: dialGateway(t, gateway, token), Node: node, Incarnation: "i1",
 		Serve: func(_ context.Context, conn wire.Conn, h *v1.SessionHeader) {
 			if h.GetUser() == "nobody" {
 				wire.Refuse(conn, "not_found", "the attempt has no user nobody")
@@ -340,15 +340,8 @@ func TestSessionIsForwardedToGatewayOfNode(t *testing.T) {
 	id := f.submit(t, "session-forwarded", "build")
 	const node = "session-forwarded"
 	startAttempt(t, id, node, "build", 3)
-	var mu sync.Mutex
-	at := second.server.URL()
 	l := link.Start(link.Options{
-		Gateway: func() string {
-			mu.Lock()
-			defer mu.Unlock()
-			return at
-		},
-		Node: node, Serve: func(_ context.Context, conn wire.Conn, _ *v1.SessionHeader) {
+		Gateways: dialGateway(t, second.server.URL()+","+f.server.URL(), ""), Node: node, Serve: func(_ context.Context, conn wire.Conn, _ *v1.SessionHeader) {
 			_ = wire.WriteMessage(conn, &v1.SessionReply{})
 			_, _ = io.Copy(conn, conn)
 		},
@@ -362,9 +355,6 @@ func TestSessionIsForwardedToGatewayOfNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	mu.Lock()
-	at = f.server.URL()
-	mu.Unlock()
 	if err := second.server.Close(); err != nil {
 		t.Fatal(err)
 	}

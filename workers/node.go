@@ -17,6 +17,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
+	"switchyard/activities/gatewayclient"
 	"switchyard/activities/liveness"
 	"switchyard/activities/metrics"
 	"switchyard/activities/presence"
@@ -31,7 +32,9 @@ import (
 type NodeConfig struct {
 	Client *Connection
 	Store  *store.Store
-	Logger *slog.Logger
+	// Gateways is the connection of the process to the gateways of the fleet. It may be nil.
+	Gateways *gatewayclient.Conn
+	Logger   *slog.Logger
 	// Name is unique in the fleet and has at most 63 of [a-z0-9.-].
 	Name         string
 	Labels       []string
@@ -188,8 +191,12 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	for _, e := range cfg.Executors {
 		n.attempts.Executors[e.Type()] = e
 	}
-	kept := &nodeStore{store: cfg.Store, log: cfg.Logger}
-	kept.read(ctx)
+	kept := &nodeStore{store: cfg.Store, gateways: cfg.Gateways, log: cfg.Logger, changed: func() {
+		if n.presence != nil {
+			n.presence.Hurry()
+		}
+	}}
+	kept.update(ctx)
 	figures, since := snapshotter(cfg, ledger), timestamppb.Now()
 	n.presence = presence.NewPresence(presence.PresenceOptions{
 		Client: cfg.Client, Name: cfg.Name, Incarnation: n.attempts.Incarnation, Logger: cfg.Logger,

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
+	"switchyard/activities/gatewayclient"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -16,8 +18,11 @@ import (
 const (
 	// storeTimeout bounds one read of a store's identity.
 	storeTimeout = 3 * time.Second
-	// storePause is the interval between two reads by a node.
-	storePause = 2 * time.Second
+	// nodeStoreTimeout bounds one read by a node, which may try several gateways. storeInterval is the longest interval between
+	// two reads by a node, and storePause the interval while they fail. A node is stale at most 12 s after the loss of its store.
+	nodeStoreTimeout = 7 * time.Second
+	storeInterval    = 5 * time.Second
+	storePause       = time.Second
 	// leaderSilence is how long a live leader may be silent: its heartbeat time-out and a little more.
 	leaderSilence = 6 * time.Second
 	// leaderReadInterval is the interval between two reads of the leader.
@@ -82,53 +87,78 @@ func identityOf(ctx context.Context, s *store.Store) (string, error) {
 
 // nodeStore is a node's view of its store. It is safe for concurrent use.
 type nodeStore struct {
-	store   *store.Store
-	log     *slog.Logger
-	id      atomic.Pointer[string] // nil until it has been read
-	problem atomic.Pointer[string] // nil if there is none
+	store    *store.Store
+	gateways *gatewayclient.Conn // nil if the node has none
+	log      *slog.Logger
+	changed  func()                 // called when problem has changed
+	id       atomic.Pointer[string] // nil until it has been read
+	problem  atomic.Pointer[string] // nil if the store can be used
+	// isCompared is set when the store has been compared with that of the fleet.
+	isCompared bool
 }
 
-// read reads the identity of the store. At the first failure it logs why the node gets no tasks.
-func (s *nodeStore) read(ctx context.Context) {
-	id, err := identityOf(ctx, s.store)
-	if err == nil {
-		s.id.Store(&id)
-		if s.problem.Swap(nil) != nil {
-			s.log.Info("the node's store can be used", "store", s.store.Location())
-		}
+// read reads the identity of the store. It returns why the store cannot be used, or nil.
+func (s *nodeStore) read(ctx context.Context) (problem *string) {
+	ctx, cancel := context.WithTimeout(ctx, nodeStoreTimeout)
+	defer cancel()
+	id, err := s.store.Identify(ctx)
+	if err != nil {
+		return new(fmt.Sprintf("its store %s cannot be used: %s", s.store.Location(), err))
+	}
+	s.id.Store(&id)
+	return nil
+}
+
+// update reads the identity of the store, and logs when the node begins or ceases to get no tasks.
+func (s *nodeStore) update(ctx context.Context) {
+	problem := s.read(ctx)
+	if ctx.Err() != nil {
 		return
 	}
-	problem := fmt.Sprintf("its store %s cannot be used: %s", s.store.Location(), err)
-	if s.problem.Swap(&problem) == nil {
-		s.log.Warn("the node gets no tasks until its store can be used; check --gateway or --store", "store", s.store.Location(), "error", err)
+	switch before := s.problem.Swap(problem); {
+	case before == nil && problem != nil:
+		s.log.Warn("the node gets no tasks until its store can be used; check --gateway or --store", "problem", *problem)
+	case before != nil && problem == nil:
+		s.log.Info("the node's store can be used", "store", s.store.Location())
+	default:
+		return
 	}
+	s.changed()
 }
 
-// compare logs that the node gets no tasks if its store is not the fleet's. It returns true when nothing remains to be
-// checked.
-func (s *nodeStore) compare(ctx context.Context, reg *registry.Registry) bool {
+// compare compares the store with that of the fleet, once both are known. From then on only gateways with the store of the
+// fleet are used.
+func (s *nodeStore) compare(ctx context.Context, reg *registry.Registry) {
 	id := s.id.Load()
-	if id == nil {
-		s.read(ctx)
-		return false
+	if s.isCompared || id == nil {
+		return
 	}
 	beat, _, err := reg.Leader(ctx)
 	if err != nil || beat.GetStore() == "" {
-		return false
+		return
+	}
+	s.isCompared = true
+	if s.gateways != nil && !beat.GetPrivateStore() {
+		s.gateways.Expect(beat.GetStore(), "the fleet")
 	}
 	if beat.GetStore() != *id {
 		s.log.Warn("the node gets no tasks: "+registry.OtherStore, "store", s.store.Location(), "leader", beat.GetIdentity())
 	}
-	return true
 }
 
-// watch calls compare until ctx ends or nothing remains to be checked.
+// watch reads the store until ctx ends.
 func (s *nodeStore) watch(ctx context.Context, reg *registry.Registry) {
-	for !s.compare(ctx, reg) {
+	for {
+		s.compare(ctx, reg)
+		pause := storeInterval/2 + rand.N(storeInterval/2)
+		if s.problem.Load() != nil || s.id.Load() == nil {
+			pause = storePause
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(storePause):
+		case <-time.After(pause):
 		}
+		s.update(ctx)
 	}
 }

@@ -1,16 +1,26 @@
 package workers_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"switchyard/activities/gatewayclient"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
+
+	"connectrpc.com/connect"
 )
 
 func openStore(t *testing.T, location string) *store.Store {
@@ -105,4 +115,83 @@ func TestControlProcessRefusesTheStoreOfAnotherCluster(t *testing.T) {
 	if err == nil {
 		c.Stop()
 	}
+}
+
+// identityGateway answers the calls with which nodes identify the store of a gateway.
+type identityGateway struct {
+	switchyardv1connect.UnimplementedBlobServiceHandler
+	identity func() string
+}
+
+func (g identityGateway) GetBlob(_ context.Context, req *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error) {
+	if req.Msg.GetKey() != store.IdentityKey {
+		return nil, connect.NewError(connect.CodeNotFound, store.ErrNotFound)
+	}
+	return connect.NewResponse(&v1.GetBlobResponse{Data: []byte(g.identity())}), nil
+}
+
+// serveIdentity serves a gateway whose store has an identity, at an address or at a free port.
+func serveIdentity(t *testing.T, address string, identity func() string) *httptest.Server {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.Handle(switchyardv1connect.NewBlobServiceHandler(identityGateway{identity: identity}))
+	server := httptest.NewUnstartedServer(mux)
+	if address != "" {
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = server.Listener.Close()
+		server.Listener = listener
+	}
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// TestNodeIsStaleWhileNoGatewayOfItsStoreAnswers starts a node with gateways of another fleet and of its own. It stops those of
+// its own, so that only the other store is left, and starts one again.
+func TestNodeIsStaleWhileNoGatewayOfItsStoreAnswers(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	id, err := c.Store.Identity(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := func() string { return id }
+	other, a, b := serveIdentity(t, "", func() string { return "strange" }), serveIdentity(t, "", own), serveIdentity(t, "", own)
+	list, err := gatewayclient.Parse(strings.Join([]string{other.URL, a.URL, b.URL}, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := gatewayclient.New(list, gatewayclient.Options{Identify: store.GatewayIdentity})
+	defer conn.Close()
+	c.Start("gateways", func(cfg *workers.NodeConfig) {
+		cfg.Gateways = conn
+		if cfg.Store, err = store.OpenWith(t.Context(), list.String(), store.Options{Gateways: conn}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	reg := registry.New(c.Conn).WithStore(c.Store.Identity)
+	await := func(what, state string, reasons ...string) {
+		t.Helper()
+		workertest.Eventually(t, what, func() bool {
+			n, err := reg.Get(t.Context(), c.Name("gateways"))
+			return err == nil && n.GetState() == state && !slices.ContainsFunc(reasons, func(reason string) bool { return !strings.Contains(n.GetReason(), reason) })
+		})
+	}
+	await("the node leaves the gateway of another fleet", v1.NodeActive)
+	a.Close()
+	workertest.Eventually(t, "the node uses the other gateway of its fleet", func() bool {
+		gateway, _ := conn.InUse()
+		return gateway == b.URL
+	})
+	cut := time.Now()
+	b.Close()
+	await("the node is stale", v1.NodeStale, other.URL+": it has the store strange, but the fleet has the store "+id, a.URL+": its store cannot be identified", b.URL)
+	t.Logf("stale after %s", time.Since(cut))
+	serveIdentity(t, strings.TrimPrefix(a.URL, "http://"), own)
+	await("the node is active again", v1.NodeActive)
 }

@@ -28,6 +28,8 @@ type backend interface {
 	deleteOlder(ctx context.Context, prefix string, before time.Time) (removed int, err error)
 	// ensure returns the text under a key that belongs to no run, after storing the given one if there was none.
 	ensure(ctx context.Context, key, text string) (string, error)
+	// identify returns the text under IdentityKey, which ensure has stored.
+	identify(ctx context.Context) (string, error)
 	// location returns the location with which Open opens this backend.
 	location() string
 	close() error

@@ -19,7 +19,8 @@ import (
 //	s3://bucket, gs://bucket a bucket of S3 or Google Cloud Storage, with the options of gocloud.dev as query,
 //	                         such as ?prefix=switchyard/ or ?region=eu-west-1; credentials come from their
 //	                         standard sources; the program imports package clouds
-//	http://host:7280, https  a gateway, which keeps the values of runs in its own store
+//	http://host:7280, https  a gateway, which keeps the values of runs in its own store; or several gateways of one
+//	                         store, separated by commas
 //	mem://                   memory of this process; lost when the process ends
 //
 // ctx applies only to the opening. Open does not contact a gateway.
@@ -29,8 +30,9 @@ func Open(ctx context.Context, location string) (*Store, error) {
 
 // Options configures how a store is opened.
 type Options struct {
-	// Gateway configures the connection if the store is a gateway.
-	Gateway gatewayclient.Options
+	// Gateways is the connection to use if the store is that of a gateway; its Options.Identify must be GatewayIdentity. nil
+	// means a new connection without a token.
+	Gateways *gatewayclient.Conn
 }
 
 // OpenWith opens the store at a location: a folder, a bucket, a gateway, or mem:// for one in memory.

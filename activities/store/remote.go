@@ -14,12 +14,11 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-// remote stores values with a gateway. It retries a call that does not get through until the call's context ends, or for
-// patience if that has no deadline.
+// remote stores values with the gateways of a fleet. It retries a call that does not get through until the call's context
+// ends, or for patience if that has no deadline.
 type remote struct {
 	calls switchyardv1connect.BlobServiceClient
 	conn  *gatewayclient.Conn
-	url   string
 }
 
 var _ backend = (*remote)(nil)
@@ -38,17 +37,20 @@ const (
 var errTooLarge = fmt.Errorf("gateways and spools take values of at most %d MiB", MaxValueBytes>>20)
 
 func openRemote(location string, o Options) (*remote, error) {
-	conn, err := gatewayclient.New(location, o.Gateway)
-	if err != nil {
-		return nil, fmt.Errorf("open store %q: %w", location, err)
+	conn := o.Gateways
+	if conn == nil {
+		list, err := gatewayclient.Parse(location)
+		if err != nil {
+			return nil, fmt.Errorf("open store %q: %w", location, err)
+		}
+		conn = gatewayclient.New(list, gatewayclient.Options{Identify: GatewayIdentity})
 	}
 	return &remote{
-		calls: switchyardv1connect.NewBlobServiceClient(conn.HTTP, conn.URL, conn.LogIn,
+		calls: switchyardv1connect.NewBlobServiceClient(conn.HTTP, conn.URL, gatewayclient.Calls(),
 			connect.WithReadMaxBytes(maxMessageBytes),
 			// Compression of logs would cost the gateway more than it saves on a local network.
 			connect.WithAcceptCompression("gzip", nil, nil)),
 		conn: conn,
-		url:  conn.URL,
 	}, nil
 }
 
@@ -134,7 +136,7 @@ func (r *remote) deleteOlder(context.Context, string, time.Time) (int, error) {
 	return 0, errNotOffered
 }
 
-func (r *remote) location() string { return r.url }
+func (r *remote) location() string { return r.conn.List().String() }
 
 func (r *remote) close() error {
 	r.conn.Close()
@@ -177,9 +179,17 @@ func (r *remote) failed(err error) error {
 	case code == connect.CodeNotFound:
 		return ErrNotFound
 	case code == connect.CodeFailedPrecondition:
-		return fmt.Errorf("gateway %s: %w: %w", r.url, ErrLowSpace, err)
+		return fmt.Errorf("gateway %s: %w: %w", r.inUse(), ErrLowSpace, err)
 	}
-	return fmt.Errorf("gateway %s: %w", r.url, err)
+	if _, named := errors.AsType[*gatewayclient.UnreachableError](err); named {
+		return err
+	}
+	return fmt.Errorf("gateway %s: %w", r.inUse(), err)
+}
+
+func (r *remote) inUse() string {
+	gateway, _ := r.conn.InUse()
+	return gateway
 }
 
 // isAway reports whether an error means that a store did not answer or had no time to, rather than that it refused the

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/store/storekey"
@@ -31,8 +32,11 @@ type Store struct {
 	backend  backend
 	batches  batches
 	identity atomic.Pointer[string] // nil if not known yet
-	close    func() error
-	arrival  time.Duration // longest wait of Await; 0 means no bound
+	// identifying reads the identity again. identified is its newest answer, or nil before the first.
+	identifying singleflight.Group
+	identified  atomic.Pointer[identification]
+	close       func() error
+	arrival     time.Duration // longest wait of Await; 0 means no bound
 }
 
 func newStore(b backend) *Store { return &Store{backend: b, close: sync.OnceValue(b.close)} }

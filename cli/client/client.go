@@ -1,16 +1,16 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
-	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 
+	"switchyard/activities/gatewayclient"
 	"switchyard/cli/exit"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -21,7 +21,7 @@ const DefaultURL = "http://127.0.0.1:7280"
 // callTimeout bounds one unary call.
 const callTimeout = time.Minute
 
-// Client is a client of a gateway. Its methods are safe for concurrent use.
+// Client is a client of the gateways of a fleet, which uses the next one while one does not answer. Its methods are safe for concurrent use.
 type Client struct {
 	Runs      switchyardv1connect.RunServiceClient
 	Nodes     switchyardv1connect.NodeServiceClient
@@ -36,37 +36,27 @@ type Client struct {
 	Vps       switchyardv1connect.VpsServiceClient
 	// Environments serves the named environments.
 	Environments switchyardv1connect.EnvironmentServiceClient
-	URL          string
-	http         *http.Transport
-	token        string
+	gateways     *gatewayclient.Conn
 	// showsCertificate is true if the client has a certificate of its own.
 	showsCertificate bool
 }
 
-// Options sets how a client reaches its gateway.
+// Options sets how a client reaches its gateways.
 type Options struct {
-	// Token authenticates the client. It is "" for a gateway that needs none.
+	// Token authenticates the client. It is "" for gateways that need none.
 	Token string
-	// TLS is the configuration for a gateway with an https URL. nil means the authorities of the system.
+	// TLS is the configuration for gateways with https URLs. nil means the authorities of the system.
 	TLS *tls.Config
 }
 
-// ParseURL returns the URL of the gateway at an address: a URL, host:port, or "" for the default.
-func ParseURL(address string) (*url.URL, error) {
-	if address == "" {
-		address = DefaultURL
+// ParseGateways returns the gateways that a text names: URLs or host:port, separated by commas, or "" for the default. place is
+// where the text comes from, for errors.
+func ParseGateways(place, text string) (gatewayclient.List, error) {
+	list, err := gatewayclient.Parse(cmp.Or(text, DefaultURL))
+	if err != nil {
+		return nil, exit.Usagef("%s: %w", place, err)
 	}
-	if !strings.Contains(address, "://") {
-		address = "http://" + address
-	}
-	u, err := url.Parse(strings.TrimSuffix(address, "/"))
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, exit.Usagef("--gateway %q is not a gateway URL such as %s", address, DefaultURL)
-	}
-	if u.User != nil {
-		return nil, exit.Usagef("--gateway %s contains a password, and URLs end up in logs; use `switchyard login` or SWITCHYARD_TOKEN instead", u.Redacted())
-	}
-	return u, nil
+	return list, nil
 }
 
 // IsLoopback reports whether a URL points to this machine.
@@ -75,45 +65,38 @@ func IsLoopback(u *url.URL) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// New returns a client of the gateway at a URL. It does not connect yet.
-func New(u *url.URL, o Options) *Client {
-	transport := &http.Transport{
-		Proxy:           http.ProxyFromEnvironment,
-		Protocols:       new(http.Protocols),
-		TLSClientConfig: o.TLS,
-		// Pings detect a gateway that disappeared without closing the connection.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
-	}
-	if u.Scheme == "http" {
-		transport.Protocols.SetUnencryptedHTTP2(true)
-	} else {
-		transport.Protocols.SetHTTP1(true)
-		transport.Protocols.SetHTTP2(true)
-	}
+// New returns a client of the gateways of a list. It does not connect yet.
+func New(list gatewayclient.List, o Options) *Client {
+	gateways := gatewayclient.New(list, gatewayclient.Options{Token: func() string { return o.Token }, TLS: o.TLS})
 	claimed := connect.WithInterceptors(claimActor(thisUser()))
-	base, client := u.String(), &http.Client{Transport: bearerTransport{transport, u, o.Token}}
+	options := connect.WithClientOptions(claimed, gatewayclient.Calls())
+	base, client := gateways.URL, gateways.HTTP
 	return &Client{
-		Runs:             switchyardv1connect.NewRunServiceClient(client, base, claimed),
-		Nodes:            switchyardv1connect.NewNodeServiceClient(client, base, claimed),
-		Workflows:        switchyardv1connect.NewWorkflowServiceClient(client, base, claimed),
-		Tasks:            switchyardv1connect.NewTaskServiceClient(client, base, claimed),
-		Schedules:        switchyardv1connect.NewScheduleServiceClient(client, base, claimed),
-		Auth:             switchyardv1connect.NewAuthServiceClient(client, base, claimed),
-		Secrets:          switchyardv1connect.NewSecretServiceClient(client, base, claimed),
-		Audit:            switchyardv1connect.NewAuditServiceClient(client, base, claimed),
-		Keys:             switchyardv1connect.NewKeyServiceClient(client, base, claimed),
-		Export:           switchyardv1connect.NewExportServiceClient(client, base, claimed),
-		Vps:              switchyardv1connect.NewVpsServiceClient(client, base, claimed),
-		Environments:     switchyardv1connect.NewEnvironmentServiceClient(client, base, claimed),
-		URL:              base,
-		http:             transport,
-		token:            o.Token,
+		Runs:             switchyardv1connect.NewRunServiceClient(client, base, options),
+		Nodes:            switchyardv1connect.NewNodeServiceClient(client, base, options),
+		Workflows:        switchyardv1connect.NewWorkflowServiceClient(client, base, options),
+		Tasks:            switchyardv1connect.NewTaskServiceClient(client, base, options),
+		Schedules:        switchyardv1connect.NewScheduleServiceClient(client, base, options),
+		Auth:             switchyardv1connect.NewAuthServiceClient(client, base, options),
+		Secrets:          switchyardv1connect.NewSecretServiceClient(client, base, options),
+		Audit:            switchyardv1connect.NewAuditServiceClient(client, base, options),
+		Keys:             switchyardv1connect.NewKeyServiceClient(client, base, options),
+		Export:           switchyardv1connect.NewExportServiceClient(client, base, options),
+		Vps:              switchyardv1connect.NewVpsServiceClient(client, base, options),
+		Environments:     switchyardv1connect.NewEnvironmentServiceClient(client, base, options),
+		gateways:         gateways,
 		showsCertificate: o.TLS != nil && o.TLS.GetClientCertificate != nil,
 	}
 }
 
 // Close closes idle connections.
-func (a *Client) Close() { a.http.CloseIdleConnections() }
+func (a *Client) Close() { a.gateways.Close() }
+
+// URL returns the URL of the gateway in use.
+func (a *Client) URL() string {
+	gateway, _ := a.gateways.InUse()
+	return gateway
+}
 
 // Call makes one call with a time limit. Its error carries an exit code.
 func Call[Req, Res any](ctx context.Context, a *Client, method func(context.Context, *connect.Request[Req]) (*connect.Response[Res], error), req *Req) (*Res, error) {

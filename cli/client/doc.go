@@ -7,5 +7,5 @@
 //	             v   │ reconnect, within Patience
 //	     gateway unreachable ──> Failure
 //
-// It may import proto, activities/sessions/wire, workflows/definition, workflows/names, cli/exit, cli/output and drawing/words.
+// It may import proto, activities/gatewayclient, activities/sessions/wire, workflows/definition, workflows/names, cli/exit, cli/output and drawing/words.
 package client

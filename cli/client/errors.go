@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 
+	"switchyard/activities/gatewayclient"
 	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
@@ -17,19 +19,23 @@ import (
 func (a *Client) Failure(err error) error {
 	refused, ok := errors.AsType[*connect.Error](err)
 	if !ok {
-		return fmt.Errorf("gateway %s: %w", a.URL, err)
+		return fmt.Errorf("gateway %s: %w", a.URL(), err)
+	}
+	gateway := a.gatewayOf(err)
+	cut := isCut(err)
+	if none, ok := errors.AsType[*gatewayclient.UnreachableError](err); ok && len(none.Reasons) > 1 && !cut {
+		return &exit.Error{Code: exit.CodeSystem, Err: none, Hint: cmp.Or(a.tlsHint(err), unreachableHint)}
 	}
 	if hint := a.tlsHint(err); hint != "" && !connect.IsWireError(err) {
-		return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached: %s", a.URL, refused.Message()), Hint: hint}
+		return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached: %s", gateway, refused.Message()), Hint: hint}
 	}
-	cut := isCut(err)
 	if cut || strings.Contains(refused.Message(), "client conn could not be established") {
-		if hint := a.cutHint(); hint != "" {
-			return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s has refused the connection", a.URL), Hint: hint}
+		if hint := a.cutHint(gateway); hint != "" {
+			return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s has refused the connection", gateway), Hint: hint}
 		}
 	}
 	if cut {
-		return a.goneAway("while it answered")
+		return goneAway(gateway, "while it answered")
 	}
 	said := errors.New(refused.Message())
 	switch code := refused.Code(); {
@@ -54,32 +60,41 @@ func (a *Client) Failure(err error) error {
 		}
 		return unknown
 	case code == connect.CodeUnauthenticated:
-		return &exit.Error{Code: exit.CodeNotAllowed, Err: fmt.Errorf("the gateway at %s requires a login: %w", a.URL, said)}
+		return &exit.Error{Code: exit.CodeNotAllowed, Err: fmt.Errorf("the gateway at %s requires a login: %w", gateway, said)}
 	case code == connect.CodePermissionDenied:
 		return &exit.Error{Code: exit.CodeNotAllowed, Err: said}
 	case code == connect.CodeAborted, code == connect.CodeAlreadyExists:
 		return &exit.Error{Code: exit.CodeNotDone, Err: said}
 	case code == connect.CodeUnimplemented:
-		return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the server at %s is not a gateway of this version: %w", a.URL, said)}
+		return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the server at %s is not a gateway of this version: %w", gateway, said)}
 	case code == connect.CodeUnavailable && !connect.IsWireError(err):
-		return a.unreachable(said)
+		return a.unreachable(gateway, said)
 	}
-	return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("gateway %s: %w", a.URL, said)}
+	return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("gateway %s: %w", gateway, said)}
 }
 
 // unreachable returns the error for a gateway that cannot be reached.
-func (a *Client) unreachable(cause error) error {
-	hint := a.tlsHint(cause)
-	if hint == "" {
-		hint = "start one with `switchyard dev`, or name another one with --gateway or SWITCHYARD_GATEWAY"
+func (a *Client) unreachable(gateway string, cause error) error {
+	return &exit.Error{
+		Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached: %w", gateway, cause), Hint: cmp.Or(a.tlsHint(cause), unreachableHint),
 	}
-	return &exit.Error{Code: exit.CodeSystem, Err: fmt.Errorf("the gateway at %s cannot be reached: %w", a.URL, cause), Hint: hint}
+}
+
+// unreachableHint is the remedy for gateways that cannot be reached.
+const unreachableHint = "start one with `switchyard dev`, or name another one with --gateway or SWITCHYARD_GATEWAY"
+
+// gatewayOf returns the URL of the gateway that an error is about.
+func (a *Client) gatewayOf(err error) string {
+	if none, ok := errors.AsType[*gatewayclient.UnreachableError](err); ok {
+		return none.Reasons[len(none.Reasons)-1].Gateway
+	}
+	return a.URL()
 }
 
 // goneAway returns the error of a command whose gateway became unreachable during the command.
-func (a *Client) goneAway(how string) error {
+func goneAway(gateway, how string) error {
 	return &exit.Error{
-		Code: exit.CodeSystem, Err: fmt.Errorf("lost the connection to the gateway at %s %s", a.URL, how),
+		Code: exit.CodeSystem, Err: fmt.Errorf("lost the connection to the gateway at %s %s", gateway, how),
 		Hint: "once it is back, repeat the command, or check with `switchyard runs list`; runs survive a restart of the gateway, or of `switchyard dev` with --db",
 	}
 }

@@ -23,20 +23,20 @@ type Health struct {
 
 // Health asks whether the gateway can answer calls. Its error carries an exit code.
 func (a *Client) Health(ctx context.Context) (Health, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL+"/readyz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.gateways.URL+"/readyz", nil)
 	if err != nil {
 		return Health{}, err
 	}
 	sent := time.Now()
-	res, err := a.http.RoundTrip(req)
+	res, err := a.gateways.HTTP.Do(req)
 	if err != nil {
-		return Health{}, a.unreachable(err)
+		return Health{}, a.unreachable(a.gatewayOf(err), err)
 	}
 	defer res.Body.Close()
 	received := time.Now()
 	word, err := io.ReadAll(io.LimitReader(res.Body, maxProbe))
 	if err != nil {
-		return Health{}, a.unreachable(err)
+		return Health{}, a.unreachable(a.gatewayOf(err), err)
 	}
 	h := Health{Ready: res.StatusCode == http.StatusOK, Word: strings.TrimSpace(string(word))}
 	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
@@ -46,7 +46,7 @@ func (a *Client) Health(ctx context.Context) (Health, error) {
 	case http.StatusOK, http.StatusServiceUnavailable:
 		return h, nil
 	}
-	return h, fmt.Errorf("the server at %s is not a gateway: it answers /readyz with %s", a.URL, res.Status)
+	return h, fmt.Errorf("the server at %s is not a gateway: it answers /readyz with %s", a.URL(), res.Status)
 }
 
 // skew returns how far a date, which is cut to whole seconds, is from a request that took place between sent and received. It is 0

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"switchyard/activities/gatewayclient"
 	"time"
 
 	"connectrpc.com/connect"
@@ -20,7 +21,7 @@ const (
 
 // AwayText returns the message for a gateway that became unreachable during a stream.
 func (a *Client) AwayText() string {
-	return fmt.Sprintf("lost the connection to the gateway at %s; trying to reconnect for %s", a.URL, Patience)
+	return fmt.Sprintf("lost the connection to the gateway at %s; trying to reconnect for %s", a.URL(), Patience)
 }
 
 // reconnect calls stream until it returns nil. It calls stream again if the gateway becomes unreachable after the first
@@ -42,7 +43,7 @@ func (a *Client) reconnect(ctx context.Context, lost func(), stream func(receive
 			lostSince = time.Now()
 			lost()
 		case time.Since(lostSince) > Patience:
-			return a.goneAway(fmt.Sprintf("and could not reconnect within %s", Patience))
+			return goneAway(a.URL(), fmt.Sprintf("and could not reconnect within %s", Patience))
 		}
 		select {
 		case <-time.After(pause):
@@ -66,6 +67,9 @@ func IsAway(err error) bool {
 
 // isCut reports whether an error means that the connection to a gateway ended during a call.
 func isCut(err error) bool {
+	if none, ok := errors.AsType[*gatewayclient.UnreachableError](err); ok {
+		err = none.Reasons[len(none.Reasons)-1].Err
+	}
 	if network, ok := errors.AsType[*net.OpError](err); ok {
 		return network.Op != "dial"
 	}

@@ -11,6 +11,7 @@ import (
 
 	"connectrpc.com/connect"
 
+	"switchyard/activities/gatewayclient"
 	"switchyard/cli/exit"
 )
 
@@ -39,7 +40,11 @@ func TestIsAway(t *testing.T) {
 // opened.
 func TestFailureOfAGatewayThatWasKilled(t *testing.T) {
 	t.Parallel()
-	a := &Client{URL: "http://yard:7280"}
+	list, err := ParseGateways("test", "http://yard:7280")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := New(list, Options{})
 	cut := func(code connect.Code, cause error) error {
 		return connect.NewError(code, fmt.Errorf("protocol error: incomplete envelope: %w", cause))
 	}
@@ -53,6 +58,12 @@ func TestFailureOfAGatewayThatWasKilled(t *testing.T) {
 		{cut(connect.CodeUnavailable, io.EOF), away},
 		{cut(connect.CodeInternal, &net.OpError{Op: "read", Err: syscall.ECONNRESET}), away},
 		{cut(connect.CodeUnavailable, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}), unreachable},
+		{cut(connect.CodeUnavailable, &gatewayclient.UnreachableError{Reasons: []gatewayclient.Reason{
+			{Gateway: "http://a:1", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, {Gateway: "http://b:1", Err: io.EOF},
+		}}), "lost the connection to the gateway at http://b:1 while it answered"},
+		{cut(connect.CodeUnavailable, &gatewayclient.UnreachableError{Reasons: []gatewayclient.Reason{
+			{Gateway: "http://a:1", Err: io.EOF}, {Gateway: "http://b:1", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
+		}}), "none of 2 gateways can be used: http://a:1: EOF; http://b:1: dial"},
 	} {
 		got, ok := errors.AsType[*exit.Error](a.Failure(test.err))
 		if !ok || got.Code != exit.CodeSystem || !strings.HasPrefix(got.Error(), test.want) || got.Hint == "" {

@@ -42,7 +42,7 @@ func (s *Sessions) Close() {
 
 // Open opens a stream and reads the gateway's reply. Its error carries an exit code.
 func (s *Sessions) Open(ctx context.Context, h *v1.SessionHeader) (wire.Conn, *v1.SessionReply, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("the gateway at %s has not answered within %s", s.client.URL, callTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("the gateway at %s has not answered within %s", s.client.URL(), callTimeout))
 	defer cancel()
 	for {
 		link, fresh, err := s.connect(ctx)
@@ -76,15 +76,20 @@ func (s *Sessions) connect(ctx context.Context) (link *wire.Session, fresh bool,
 			return s.link, false, nil
 		}
 	}
-	conn, err := wire.Dial(ctx, wire.DialOptions{
-		URL: s.client.URL, Path: sessionsPath, Token: func() string { return s.client.token }, TLS: s.client.http.TLSClientConfig,
-		Header: actorHeader(),
+	err = s.client.gateways.Each(ctx, func(gateway string) (answered bool, err error) {
+		conn, err := wire.Dial(ctx, wire.DialOptions{
+			URL: gateway, Path: sessionsPath, Token: s.client.gateways.Token, TLS: s.client.gateways.TLS(), Header: actorHeader(),
+		})
+		if err == nil {
+			s.link = wire.NewSession(conn, true)
+			s.link.DescribeLoss("the connection to the gateway at " + gateway + " was lost")
+		}
+		_, refused := errors.AsType[*wire.RefusedError](err)
+		return refused, err
 	})
 	if err != nil {
 		return nil, false, err
 	}
-	s.link = wire.NewSession(conn, true)
-	s.link.DescribeLoss("the connection to the gateway at " + s.client.URL + " was lost")
 	return s.link, true, nil
 }
 

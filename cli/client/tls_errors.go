@@ -38,8 +38,8 @@ const probeTimeout = 2 * time.Second
 
 // cutHint returns the remedy if the gateway cut a connection because of TLS, else "". A TLS server closes plain http
 // connections without an error, and a client with a rejected certificate may not receive the alert.
-func (a *Client) cutHint() string {
-	u, err := url.Parse(a.URL)
+func (a *Client) cutHint(gateway string) string {
+	u, err := url.Parse(gateway)
 	if err != nil {
 		return ""
 	}

@@ -48,15 +48,15 @@ func one(f func(context.Context) Finding) func(context.Context) []Finding {
 func (e *examination) checks() []check {
 	files := []check{{"certificates", e.checkCertificates}, {"private-files", e.checkPrivateFiles}}
 	server := []check{{"settings", one(e.checkSettings)}, {"temporal", one(e.checkTemporal)}}
-	access := []check{{"gateway", one(e.checkGateway)}, {"token", one(e.checkToken)}}
+	access := []check{{"gateway", e.checkGateways}, {"token", one(e.checkToken)}}
 	fleet := []check{{"clock", one(e.checkClock)}, {"versions", one(e.checkVersions)}}
 	switch e.Role {
 	case RoleGateway:
-		own := []check{{"search-attributes", one(e.checkAttributes)}, {"store", one(e.checkStore)}, {"ports", e.checkPorts}}
+		own := []check{{"search-attributes", one(e.checkAttributes)}, {"store", e.checkStores}, {"ports", e.checkPorts}}
 		return slices.Concat(server, own, fleet, files)
 	case RoleWorker:
 		machine := []check{{"cgroups", one(checkCgroups)}, {"engine", one(checkEngine)}, {"gpus", one(e.checkGPUs)}, {"virtual-machines", one(checkQEMU)}}
-		return slices.Concat(server, access, []check{{"store", one(e.checkStore)}, {"ports", e.checkPorts}}, fleet, files, machine)
+		return slices.Concat(server, access, []check{{"store", e.checkStores}, {"ports", e.checkPorts}}, fleet, files, machine)
 	}
 	return slices.Concat(access, fleet, files)
 }

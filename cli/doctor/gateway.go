@@ -24,15 +24,20 @@ func judgeSettings(err error) Finding {
 	return ok("a start accepts the flags and settings")
 }
 
-func (e *examination) checkGateway(ctx context.Context) Finding {
-	if e.Gateway == nil {
-		return judgeGateway("", client.Health{}, e.GatewayError)
+// checkGateways asks each gateway. The first one that answers serves the later checks.
+func (e *examination) checkGateways(ctx context.Context) []Finding {
+	if len(e.Gateways) == 0 {
+		return []Finding{judgeGateway("", client.Health{}, e.GatewayError)}
 	}
-	health, err := e.Gateway.Health(ctx)
-	if err == nil {
-		e.skew = &health.Skew
+	var found []Finding
+	for _, gateway := range e.Gateways {
+		health, err := gateway.Client.Health(ctx)
+		if err == nil && e.gateway == nil {
+			e.gateway, e.skew = gateway.Client, &health.Skew
+		}
+		found = append(found, judgeGateway(gateway.Client.URL(), health, err))
 	}
-	return judgeGateway(e.Gateway.URL, health, err)
+	return found
 }
 
 func judgeGateway(url string, health client.Health, err error) Finding {
@@ -57,7 +62,7 @@ func (e *examination) checkToken(ctx context.Context) Finding {
 	if e.skew == nil {
 		return skipped("%v", errNoGateway)
 	}
-	who, err := client.Call(ctx, e.Gateway, e.Gateway.Auth.WhoAmI, &v1.WhoAmIRequest{})
+	who, err := client.Call(ctx, e.gateway, e.gateway.Auth.WhoAmI, &v1.WhoAmIRequest{})
 	e.version = who.GetVersion()
 	return judgeToken(e.Role, e.Node, who, err, e.Now())
 }

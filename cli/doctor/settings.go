@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"switchyard/activities/store"
+	"switchyard/activities/gatewayclient"
 	"switchyard/cli/client"
 	"switchyard/workers"
 )
@@ -31,8 +31,8 @@ type Settings struct {
 	Node string
 	// Spool is the folder where a worker keeps values while the store is unreachable, or "" if it is unknown.
 	Spool string
-	// Gateway is a client of the gateway, or nil if the role is that of a gateway. GatewayError explains why a client is missing.
-	Gateway      *client.Client
+	// Gateways has each gateway, unless the role is that of a gateway. GatewayError explains why they are missing.
+	Gateways     []Gateway
 	GatewayError error
 	// Folders lists where the role keeps files.
 	Folders []Folder
@@ -41,8 +41,13 @@ type Settings struct {
 	PrivateFiles []PrivateFile
 	// StartError is the error with which a start refuses its flags and settings, or nil.
 	StartError error
-	// StoreOptions configures how the store is opened.
-	StoreOptions store.Options
+}
+
+// Gateway is a gateway that a role uses.
+type Gateway struct {
+	Client *client.Client
+	// Store is the connection to the gateway as a store.
+	Store *gatewayclient.Conn
 }
 
 // Port is an address on which a role listens.

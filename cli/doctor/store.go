@@ -27,16 +27,27 @@ type storeView struct {
 	otherOwner string
 }
 
-// checkStore checks that the role can use its store, and that the store is that of the fleet.
-func (e *examination) checkStore(ctx context.Context) Finding {
-	if e.Store == "" {
-		return skipped("its place is unknown, because %v", errNoTemporal)
+// checkStores checks the store of the role, or of each of its gateways if these are its store.
+func (e *examination) checkStores(ctx context.Context) []Finding {
+	switch {
+	case e.Store == "":
+		return []Finding{skipped("its place is unknown, because %v", errNoTemporal)}
+	case !store.IsGateway(e.Store):
+		return []Finding{e.checkStore(ctx, e.Store, store.Options{})}
+	case e.gateway == nil:
+		return []Finding{skipped("%v", errNoGateway)}
 	}
-	if store.IsGateway(e.Store) && e.skew == nil {
-		return skipped("%v", errNoGateway)
+	var found []Finding
+	for _, gateway := range e.Gateways {
+		found = append(found, e.checkStore(ctx, gateway.Store.URL, store.Options{Gateways: gateway.Store}))
 	}
+	return found
+}
+
+// checkStore checks that the role can use the store at a location, and that it is that of the fleet.
+func (e *examination) checkStore(ctx context.Context, location string, o store.Options) Finding {
 	var view storeView
-	view.Inspection, view.err = store.Inspect(ctx, e.Store, e.StoreOptions)
+	view.Inspection, view.err = store.Inspect(ctx, location, o)
 	if e.Temporal != nil {
 		view.cluster = e.Temporal.Fleet
 	}
@@ -44,7 +55,7 @@ func (e *examination) checkStore(ctx context.Context) Finding {
 	if leader, _, _ := e.leader(ctx); leader.GetStore() != "" && !leader.GetPrivateStore() {
 		view.leader = leader
 	}
-	if _, view.isFolder = store.FolderOf(e.Store); view.isFolder {
+	if _, view.isFolder = store.FolderOf(location); view.isFolder {
 		view.addFolder(os.Geteuid())
 	}
 	return judgeStore(view)

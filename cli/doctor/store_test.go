@@ -70,7 +70,7 @@ func TestStoreIsCheckedWithoutAChange(t *testing.T) {
 			before := list(t, dir)
 			for _, location := range []string{dir, "file://" + dir} {
 				e := &examination{Settings: Settings{Role: RoleGateway, Store: location}}
-				if f := e.checkStore(t.Context()); f.Result != test.want || !strings.Contains(f.Detail, test.says) {
+				if f := e.checkStore(t.Context(), e.Store, store.Options{}); f.Result != test.want || !strings.Contains(f.Detail, test.says) {
 					t.Errorf("%s: %+v, want %s with %q", location, f, test.want, test.says)
 				}
 			}
@@ -84,7 +84,7 @@ func TestStoreIsCheckedWithoutAChange(t *testing.T) {
 func TestMissingStoreIsNotCreated(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "store")
 	e := &examination{Settings: Settings{Role: RoleGateway, Store: dir}}
-	if f := e.checkStore(t.Context()); f.Result != OK || !strings.Contains(f.Detail, "the first start creates it") {
+	if f := e.checkStore(t.Context(), e.Store, store.Options{}); f.Result != OK || !strings.Contains(f.Detail, "the first start creates it") {
 		t.Errorf("%+v", f)
 	}
 	if _, err := os.Stat(filepath.Dir(dir)); err == nil {

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"switchyard/activities/registry"
+	"switchyard/cli/client"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers"
 )
@@ -21,14 +22,16 @@ type examination struct {
 	Settings
 	Surroundings
 
-	// Set by checkGateway.
+	// Set by checkGateways: the first gateway that answers, or nil if none does, and how far its clock is ahead.
+	gateway *client.Client
 	skew    *time.Duration
 	version string
 }
 
 func (e *examination) close() {
-	if e.Gateway != nil {
-		e.Gateway.Close()
+	for _, gateway := range e.Gateways {
+		gateway.Client.Close()
+		gateway.Store.Close()
 	}
 }
 

@@ -34,7 +34,7 @@ func (e *examination) checkVersions(ctx context.Context) Finding {
 		if e.Role == RoleWorker {
 			break
 		}
-		res, err := client.Call(ctx, e.Gateway, e.Gateway.Nodes.ListNodes, &v1.ListNodesRequest{PageSize: nodesPage})
+		res, err := client.Call(ctx, e.gateway, e.gateway.Nodes.ListNodes, &v1.ListNodesRequest{PageSize: nodesPage})
 		if err != nil {
 			return skipped("the nodes cannot be listed: %v", err)
 		}

@@ -56,7 +56,7 @@ func (f *follower) follow(ctx context.Context) (*tui.Status, error) {
 			err = f.interrupt()
 		case err = <-ended:
 			if err == nil && !status.Ended() {
-				err = fmt.Errorf("the gateway at %s has stopped sending updates of run %s", f.client.URL, f.run)
+				err = fmt.Errorf("the gateway at %s has stopped sending updates of run %s", f.client.URL(), f.run)
 			}
 			if shown := f.show.ended(status); err == nil {
 				err = shown

@@ -135,7 +135,7 @@ func (w *Watcher) isLeftRunning(ctx context.Context) bool {
 }
 
 func (w *Watcher) progress() progress {
-	p := progress(both{newProgress(w.Terminal), &approvalPrompt{terminal: w.Terminal, gateway: w.Client.URL}})
+	p := progress(both{newProgress(w.Terminal), &approvalPrompt{terminal: w.Terminal, gateway: w.Client.URL()}})
 	if w.Format == output.JSONL {
 		return both{p, jsonLines{w.Terminal}}
 	}

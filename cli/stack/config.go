@@ -9,6 +9,7 @@ import (
 	"switchyard/activities/election"
 	"switchyard/activities/executor/k8sjob/cluster"
 	"switchyard/activities/executor/subagent/model"
+	"switchyard/activities/gatewayclient"
 	"switchyard/activities/placement"
 	"switchyard/activities/secrets"
 	v1 "switchyard/proto/switchyard/v1"
@@ -24,8 +25,9 @@ type Config struct {
 	Temporal *embedded.Options
 	// Store is the URL of the store, or "" for a private folder that is removed with the stack.
 	Store string
-	// NodeGateway is the URL of the gateway that releases secrets to the nodes if the process has no control process.
-	NodeGateway string
+	// NodeGateways lists the gateways of the nodes, which release secrets to them and through which sessions reach them. It
+	// is empty if the process has a control process or a gateway.
+	NodeGateways gatewayclient.List
 	// Token returns the token with which the nodes log in to their gateway. nil means that they have none.
 	Token func() string
 	// SpoolDir is where the nodes keep values while the store is unreachable, or "" for a private folder that is

@@ -16,8 +16,7 @@ import (
 // attempts. It returns nil if there is no gateway.
 func (s *Stack) startLink(cfg Config, name string, n *workers.Node) *link.Link {
 	o := link.Options{
-		Gateway: func() string { return cfg.NodeGateway }, Token: cfg.Token, TLS: cfg.NodeTLS,
-		Node: name, Incarnation: n.Incarnation(), Logger: cfg.Logger,
+		Gateways: s.gateways, Node: name, Incarnation: n.Incarnation(), Logger: cfg.Logger,
 		Serve: func(ctx context.Context, conn wire.Conn, h *v1.SessionHeader) { sessions.Serve(ctx, conn, h, n) },
 	}
 	switch {
@@ -29,7 +28,7 @@ func (s *Stack) startLink(cfg Config, name string, n *workers.Node) *link.Link {
 			}
 			return hub.Attach(name)
 		}
-	case cfg.NodeGateway == "":
+	case s.gateways == nil:
 		return nil
 	}
 	return link.Start(o)

@@ -41,10 +41,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 		return err
 	}
 	s.addCloser("spool", kept.Close)
-	stored, err := s.openSecrets(cfg)
-	if err != nil {
-		return err
-	}
+	stored := s.openSecrets(cfg)
 	quietKubernetes(cfg.Logger)
 	if s.clusters, err = cluster.Open(cfg.Nodes[0].Kube.Clusters, cluster.Options{Logger: cfg.Logger}); err != nil {
 		return err
@@ -80,7 +77,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	for i, n := range cfg.Nodes {
 		group.Go(func() (err error) {
 			nodes[i], err = workers.StartNode(groupCtx, workers.NodeConfig{
-				Client: s.conn, Store: kept, Metrics: figures, Logger: cfg.Logger, Machine: machine,
+				Client: s.conn, Store: kept, Gateways: s.gateways, Metrics: figures, Logger: cfg.Logger, Machine: machine,
 				Executors: executors, ScratchDir: filepath.Join(scratch, "attempts"), StateDir: n.ScratchDir,
 				TempDir: temp, LastingTempDir: n.LocalTempDir,
 				Withheld: virtual.reasons(),
@@ -165,7 +162,11 @@ func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string, virt
 			if url := s.gatewayURL.Load(); url != nil {
 				return *url
 			}
-			return cfg.NodeGateway
+			if s.gateways == nil {
+				return ""
+			}
+			gateway, _ := s.gateways.InUse()
+			return gateway
 		},
 		Logger: cfg.Logger,
 	})

@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"switchyard/activities/executor/k8sjob/cluster"
+	"switchyard/activities/gatewayclient"
 	"switchyard/activities/metrics"
 	"switchyard/activities/secrets/vault"
 	"switchyard/activities/store"
@@ -33,9 +34,10 @@ type Stack struct {
 	temporal *embedded.Server // nil if another server is used
 	conn     *workers.Connection
 	store    *store.Store
-	clusters *cluster.Clusters // of the nodes, or nil without nodes
-	gateway  *gateway.Server   // nil without a gateway
-	metrics  *metrics.Server   // nil without a metrics server of its own
+	gateways *gatewayclient.Conn // the nodes' own connection to the gateways of their fleet, or nil if they have none
+	clusters *cluster.Clusters   // of the nodes, or nil without nodes
+	gateway  *gateway.Server     // nil without a gateway
+	metrics  *metrics.Server     // nil without a metrics server of its own
 	// gatewayURL is where tasks reach the gateway. It is nil until a gateway is known.
 	gatewayURL atomic.Pointer[string]
 	// sessions is the hub to which the nodes of this process connect for sessions. It is nil until the gateway serves.
@@ -113,7 +115,8 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 		cfg.Store = filepath.Join(private.dir, "store")
 	}
 	cfg.SpoolDir = cmp.Or(cfg.SpoolDir, filepath.Join(private.dir, "spool"))
-	if s.store, err = openStore(ctx, cfg); err != nil {
+	s.openGateways(cfg)
+	if s.store, err = s.openStore(ctx, cfg); err != nil {
 		return nil, err
 	}
 	s.addCloser("store", s.store.Close)

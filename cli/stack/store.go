@@ -21,18 +21,27 @@ func CheckControlStore(location string) error {
 }
 
 // openStore opens the store of a stack.
-func openStore(ctx context.Context, cfg Config) (*store.Store, error) {
+func (s *Stack) openStore(ctx context.Context, cfg Config) (*store.Store, error) {
 	if cfg.Control {
 		if err := CheckControlStore(cfg.Store); err != nil {
 			return nil, err
 		}
 	}
-	s, err := store.OpenWith(ctx, cfg.Store, store.Options{Gateway: gatewayclient.Options{Token: cfg.Token, TLS: cfg.NodeTLS}})
+	kept, err := store.OpenWith(ctx, cfg.Store, store.Options{Gateways: s.gateways})
 	if err != nil {
 		return nil, err
 	}
-	s.LimitLogs(cfg.LogQuota)
-	return s, nil
+	kept.LimitLogs(cfg.LogQuota)
+	return kept, nil
+}
+
+// openGateways prepares the connection that the nodes share for their store, secrets and sessions.
+func (s *Stack) openGateways(cfg Config) {
+	if len(cfg.NodeGateways) == 0 {
+		return
+	}
+	s.gateways = gatewayclient.New(cfg.NodeGateways, gatewayclient.Options{Token: cfg.Token, TLS: cfg.NodeTLS, Identify: store.GatewayIdentity})
+	s.addCloser("connection to the gateways", func() error { s.gateways.Close(); return nil })
 }
 
 // openNodeStore returns the store for the nodes of a stack, with a spool that all of them share.

@@ -11,7 +11,7 @@ import (
 )
 
 func TestGatewayCannotUseAnotherGatewayAsStore(t *testing.T) {
-	_, err := openStore(t.Context(), Config{Store: "http://yard:7280", Control: true})
+	_, err := (&Stack{}).openStore(t.Context(), Config{Store: "http://yard:7280", Control: true})
 	var f *exit.Error
 	if !errors.As(err, &f) || f.Code != exit.CodeUsage || !strings.Contains(err.Error(), "--store") {
 		t.Errorf("error %v", err)
@@ -21,7 +21,7 @@ func TestGatewayCannotUseAnotherGatewayAsStore(t *testing.T) {
 func TestSecondWorkerOfANameIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a second worker waits for the first one to end
 		cfg := Config{Store: "http://127.0.0.1:1", SpoolDir: t.TempDir(), Logger: slog.New(slog.DiscardHandler)}
-		shared, err := openStore(t.Context(), cfg)
+		shared, err := (&Stack{}).openStore(t.Context(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -78,7 +78,7 @@ func (b *sessionBench) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	url, err := client.ParseURL(said(b.gateway, "Gateway"))
+	url, err := client.ParseGateways("the output of the gateway", said(b.gateway, "Gateway"))
 	if err != nil {
 		return err
 	}

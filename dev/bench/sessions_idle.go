@@ -155,7 +155,7 @@ func (b *sessionBench) footprint(ctx context.Context) (f footprint, err error) {
 
 // figures returns the gateway's metrics without labels.
 func (b *sessionBench) figures(ctx context.Context) (map[string]float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.client.URL+"/metrics", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, b.client.URL()+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}

@@ -159,9 +159,9 @@ func (s Service) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReq
 		if _, err := nodeaccess.Node(ctx); err != nil {
 			return nil, err
 		}
-		id, err := s.Store.Identity(ctx)
+		id, err := s.Store.Identify(ctx)
 		if err != nil {
-			return nil, err
+			return nil, connect.NewError(connect.CodeUnavailable, err)
 		}
 		return connect.NewResponse(&v1.GetBlobResponse{Data: []byte(id)}), nil
 	}

@@ -27,7 +27,7 @@ var _ secrets.Store = Store{}
 
 // From returns the store of the gateway behind a connection.
 func From(conn *gatewayclient.Conn) Store {
-	calls := switchyardv1connect.NewSecretServiceClient(conn.HTTP, conn.URL, conn.LogIn)
+	calls := switchyardv1connect.NewSecretServiceClient(conn.HTTP, conn.URL, gatewayclient.Calls())
 	return Store{func(ctx context.Context, req *v1.ReleaseSecretRequest) (*v1.ReleaseSecretResponse, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()

@@ -41,10 +41,11 @@ func TestGatewayReleasesSecretToWhoHasTheToken(t *testing.T) {
 	server.Config.Protocols.SetUnencryptedHTTP2(true)
 	server.Start()
 	token := "sy_one"
-	conn, err := gatewayclient.New(server.URL, gatewayclient.Options{Token: func() string { return token }})
+	list, err := gatewayclient.Parse(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
+	conn := gatewayclient.New(list, gatewayclient.Options{Token: func() string { return token }})
 	defer conn.Close()
 	s := From(conn)
 	req := secrets.ReleaseRequest{Name: "deploy", Requester: secrets.Requester{Run: "ci-0k", Chain: "c1", Task: "each[2]", Index: 2, Attempt: 1, Claim: 7, Node: "a"}}

@@ -5,7 +5,8 @@
 //	  ^                        │
 //	  └── back-off, jitter ────┘ lost
 //
-// The loss of a link ends its streams and has no other effect.
+// The loss of a link ends its streams and has no other effect. A node with several gateways is linked to the one that it uses
+// for everything else, and moves with it.
 //
-// It imports proto, activities/sessions/ticket and activities/sessions/wire.
+// It imports proto, activities/gatewayclient, activities/sessions/ticket and activities/sessions/wire.
 package link

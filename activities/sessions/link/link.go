@@ -2,7 +2,6 @@ package link
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"switchyard/activities/gatewayclient"
 	"switchyard/activities/sessions/ticket"
 	"switchyard/activities/sessions/wire"
 	v1 "switchyard/proto/switchyard/v1"
@@ -29,6 +29,8 @@ const (
 	firstPause, longestPause = 250 * time.Millisecond, 6 * time.Second
 	// lasting is how long a link must last to reset the back-off.
 	lasting = time.Minute
+	// dialTimeout bounds one attempt to connect to a gateway.
+	dialTimeout = 6 * time.Second
 	// helloTimeout bounds the wait for the gateway's LinkHello.
 	helloTimeout = 20 * time.Second
 	// closeTimeout bounds how long Close waits for streams to end.
@@ -37,15 +39,11 @@ const (
 
 // Options configures a Link.
 type Options struct {
-	// Gateway returns the URL of the gateway, or "" while it is unknown. It is called before each attempt to connect.
-	Gateway func() string
-	// Dial connects to a gateway in the same process, instead of Gateway, Token and TLS, which apply if Dial is nil. It returns
-	// ErrNotYet while the gateway is not ready.
+	// Gateways is the connection of the node to the gateways of its fleet, of which the link connects to the one in use.
+	Gateways *gatewayclient.Conn
+	// Dial connects to a gateway in the same process, instead of Gateways, which applies if Dial is nil. It returns ErrNotYet
+	// while the gateway is not ready.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Token returns the token of the node, or "" if there is none. A nil Token sends no token.
-	Token func() string
-	// TLS configures connections to a gateway with an https URL. nil means the certificate authorities of the system.
-	TLS *tls.Config
 	// Node is the name of the node. Incarnation distinguishes its workers.
 	Node, Incarnation string
 	// Serve serves a stream with a valid ticket: it replies to the header, and closes the stream. It must return soon after ctx
@@ -140,27 +138,44 @@ func (l *Link) run(ctx context.Context) {
 	}
 }
 
-// ErrNotYet means that the address of the gateway is not known yet.
-var ErrNotYet = errors.New("the URL of the gateway is not known yet")
+// ErrNotYet means that the gateway of the process is not ready yet.
+var ErrNotYet = errors.New("the gateway is not ready yet")
 
-// dial connects to the gateway.
-func (l *Link) dial(ctx context.Context) (net.Conn, error) {
+// errMoved means that the node uses another gateway.
+var errMoved = errors.New("the node uses another gateway")
+
+// dial connects to a gateway. moved is closed when the node uses another gateway; it is nil for the gateway of the process.
+func (l *Link) dial(ctx context.Context) (conn net.Conn, moved <-chan struct{}, err error) {
 	if l.o.Dial != nil {
-		return l.o.Dial(ctx)
+		conn, err = l.o.Dial(ctx)
+		return conn, nil, err
 	}
-	location := l.o.Gateway()
-	if location == "" {
-		return nil, ErrNotYet
-	}
-	return wire.Dial(ctx, wire.DialOptions{
-		URL: location, Path: Path, Token: l.o.Token, TLS: l.o.TLS,
-		Header: http.Header{NodeHeader: {l.o.Node}, IncarnationHeader: {l.o.Incarnation}},
+	var at string
+	err = l.o.Gateways.Each(ctx, func(gateway string) (answered bool, err error) {
+		at = gateway
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		conn, err = wire.Dial(ctx, wire.DialOptions{
+			URL: gateway, Path: Path, Token: l.o.Gateways.Token, TLS: l.o.Gateways.TLS(),
+			Header: http.Header{NodeHeader: {l.o.Node}, IncarnationHeader: {l.o.Incarnation}},
+		})
+		_, refused := errors.AsType[*wire.RefusedError](err)
+		return refused, err
 	})
+	if err != nil {
+		return nil, nil, err
+	}
+	used, moved := l.o.Gateways.InUse()
+	if used != at {
+		_ = conn.Close()
+		return nil, nil, errMoved
+	}
+	return conn, moved, nil
 }
 
 // connect dials the gateway and serves streams until the link is lost.
 func (l *Link) connect(ctx context.Context) error {
-	conn, err := l.dial(ctx)
+	conn, moved, err := l.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -178,7 +193,13 @@ func (l *Link) connect(ctx context.Context) error {
 	session.DescribeLoss("the link of node " + l.o.Node + " to the gateway was lost")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { _ = session.Close() })()
+	go func() {
+		select {
+		case <-moved:
+		case <-ctx.Done():
+		}
+		_ = session.Close()
+	}()
 	defer func() { _ = session.Close() }()
 	l.setSession(session)
 	defer l.setSession(nil)

@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"switchyard/activities/gatewayclient"
 	"switchyard/activities/sessions/ticket"
 	"switchyard/activities/sessions/wire"
 	"switchyard/dev/testneeds"
@@ -44,9 +46,19 @@ func newGateway(t *testing.T) *gateway {
 	return g
 }
 
+// dial returns the connection of a node to gateways.
+func dial(t *testing.T, urls string) *gatewayclient.Conn {
+	t.Helper()
+	list, err := gatewayclient.Parse(urls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gatewayclient.New(list, gatewayclient.Options{Token: func() string { return "t0" }})
+}
+
 func (g *gateway) start(t *testing.T, serve func(ctx context.Context, conn wire.Conn, h *v1.SessionHeader)) *Link {
 	t.Helper()
-	l := Start(Options{Gateway: func() string { return g.URL }, Token: func() string { return "t0" }, Node: "n1", Incarnation: "i1", Serve: serve})
+	l := Start(Options{Gateways: dial(t, g.URL), Node: "n1", Incarnation: "i1", Serve: serve})
 	t.Cleanup(l.Close)
 	return l
 }
@@ -146,14 +158,16 @@ func TestCloseTellsStreams(t *testing.T) {
 	l.Close()
 }
 
-func TestLinkWaitsForGateway(t *testing.T) {
-	g := newGateway(t)
-	asked := make(chan struct{}, 100)
-	answers := []string{"", "http://127.0.0.1:1", g.URL}
-	l := Start(Options{Token: func() string { return "t0" }, Node: "n1", Incarnation: "i1", Serve: echo, Gateway: func() string {
-		asked <- struct{}{}
-		return answers[min(len(asked), len(answers))-1]
-	}})
+// TestLinkFollowsTheNodeToAnotherGateway covers a list whose first gateway does not answer, and the loss of the one in use.
+func TestLinkFollowsTheNodeToAnotherGateway(t *testing.T) {
+	a, b := newGateway(t), newGateway(t)
+	conn := dial(t, "http://127.0.0.1:1,"+a.URL+","+b.URL)
+	l := Start(Options{Gateways: conn, Node: "n1", Incarnation: "i1", Serve: echo})
 	defer l.Close()
-	g.session(t)
+	first := a.session(t)
+	// A silent gateway keeps its connections, and the node leaves it with another request.
+	_ = conn.Each(t.Context(), func(gateway string) (bool, error) { return gateway == b.URL, errors.New("from " + gateway) })
+	<-first.Done()
+	_ = b.session(t).Close()
+	b.session(t)
 }
