@@ -10,6 +10,13 @@ import (
 	"switchyard/cli/exit"
 )
 
+func TestDoctorChecksEachGateway(t *testing.T) {
+	got := run(t, "doctor", "client", "--gateway", "127.0.0.1:1", "--gateway", "127.0.0.1:2")
+	for _, url := range []string{"http://127.0.0.1:1", "http://127.0.0.1:2"} {
+		got.prints(t, exit.CodeNotDone, "the gateway at "+url+" cannot be reached")
+	}
+}
+
 // TestDoctorFindsWhatAStartRefuses gives the same settings to the command of a role and to the doctor.
 func TestDoctorFindsWhatAStartRefuses(t *testing.T) {
 	dir := t.TempDir()

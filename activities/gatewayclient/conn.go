@@ -19,6 +19,8 @@ const (
 	// bounds the identification of one gateway.
 	dialTimeout   = 5 * time.Second
 	silentTimeout = 3 * time.Second
+	// eachTimeout bounds a try of Each.
+	eachTimeout = 6 * time.Second
 	// pingTimeout is how long a connection may be silent before it is probed, and how long the answer may take.
 	pingTimeout = 5 * time.Second
 )
@@ -96,11 +98,17 @@ func (c *Conn) InUse() (gateway string, changed <-chan struct{}) {
 	return c.choice.urls[i], changed
 }
 
-// Each calls try with the gateway in use and then, while the gateway does not answer, with each other one. answered reports
-// whether the gateway has answered, even if with an error, which Each then returns.
-func (c *Conn) Each(ctx context.Context, try func(gateway string) (answered bool, err error)) error {
+// Each calls try with the gateway in use and then, while the gateway does not answer, with each other one. ctx of try ends after
+// eachTimeout if there are several gateways. answered reports whether the gateway has answered, even if with an error, which Each
+// then returns.
+func (c *Conn) Each(ctx context.Context, try func(ctx context.Context, gateway string) (answered bool, err error)) error {
 	return c.each(ctx, func(i int) (outcome, error) {
-		answered, err := try(c.choice.urls[i])
+		tryCtx, cancel := ctx, func() {}
+		if len(c.list) > 1 {
+			tryCtx, cancel = context.WithTimeout(ctx, eachTimeout)
+		}
+		defer cancel()
+		answered, err := try(tryCtx, c.choice.urls[i])
 		switch {
 		case err == nil || answered:
 			return hasAnswer, err

@@ -193,7 +193,7 @@ func TestOnlyGatewaysOfOneStoreAreUsed(t *testing.T) {
 		!strings.Contains(err.Error(), "it has the store C") || !strings.Contains(err.Error(), a.URL+": its store cannot be identified") {
 		t.Errorf("%s, %v", id, err)
 	}
-	if err := c.Each(t.Context(), func(gateway string) (bool, error) { return true, errors.New("tried " + gateway) }); err == nil || strings.Contains(err.Error(), "tried") {
+	if err := c.Each(t.Context(), func(_ context.Context, gateway string) (bool, error) { return true, errors.New("tried " + gateway) }); err == nil || strings.Contains(err.Error(), "tried") {
 		t.Error(err)
 	}
 	c.Expect("B", "the fleet")
@@ -223,7 +223,7 @@ func TestEachReturnsAnswers(t *testing.T) {
 	t.Parallel()
 	c := open(t, Options{}, "http://a", "http://b", "http://c")
 	var tried []string
-	err := c.Each(t.Context(), func(gateway string) (bool, error) {
+	err := c.Each(t.Context(), func(_ context.Context, gateway string) (bool, error) {
 		tried = append(tried, gateway)
 		return gateway == "http://b", errors.New("refused by " + gateway)
 	})

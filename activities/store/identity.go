@@ -49,10 +49,10 @@ func (s *Store) Identify(ctx context.Context) (string, error) {
 	if s.identity.Load() == nil {
 		return s.Identity(ctx)
 	}
-	if last := s.identified.Load(); last != nil && time.Since(last.at) < identifyInterval {
-		return last.id, last.err
-	}
 	read := s.identifying.DoChan("", func() (any, error) {
+		if last := s.identified.Load(); last != nil && time.Since(last.at) < identifyInterval {
+			return last.id, last.err
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), identifyTimeout)
 		defer cancel()
 		id, err := s.backend.identify(ctx)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"switchyard/activities/gatewayclient"
 	"time"
 
@@ -54,7 +55,7 @@ func (a *Client) reconnect(ctx context.Context, lost func(), stream func(receive
 	}
 }
 
-// IsAway reports whether an error means that the gateway is unreachable and may return. A gateway that dies cuts its
+// IsAway reports whether an error means that the gateway is unreachable and may return. A gateway that dies or hangs cuts its
 // last message short or resets the connection during it, which Connect reports as a protocol error.
 func IsAway(err error) bool {
 	switch connect.CodeOf(err) {
@@ -62,7 +63,13 @@ func IsAway(err error) bool {
 		return true
 	}
 	_, network := errors.AsType[*net.OpError](err)
-	return network || errors.Is(err, io.ErrUnexpectedEOF)
+	return network || errors.Is(err, io.ErrUnexpectedEOF) || hasHung(err)
+}
+
+// hasHung reports whether an error means that a gateway has not answered a ping.
+func hasHung(err error) bool {
+	// net/http does not export the error.
+	return err != nil && strings.Contains(err.Error(), "http2: client connection lost")
 }
 
 // isCut reports whether an error means that the connection to a gateway ended during a call.
@@ -73,5 +80,5 @@ func isCut(err error) bool {
 	if network, ok := errors.AsType[*net.OpError](err); ok {
 		return network.Op != "dial"
 	}
-	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || hasHung(err)
 }

@@ -26,6 +26,7 @@ func TestIsAway(t *testing.T) {
 	}{
 		"does not answer":      {connect.NewError(connect.CodeUnavailable, errors.New("connection refused")), true},
 		"cut in a message":     {broken(io.ErrUnexpectedEOF), true},
+		"hangs in a message":   {broken(errors.New("http2: client connection lost")), true},
 		"reset in a message":   {broken(&net.OpError{Op: "read", Err: syscall.ECONNRESET}), true},
 		"a message too broken": {broken(errors.New("invalid prefix")), false},
 		"refused":              {connect.NewError(connect.CodeNotFound, errors.New("no run a-1")), false},

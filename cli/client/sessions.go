@@ -76,7 +76,7 @@ func (s *Sessions) connect(ctx context.Context) (link *wire.Session, fresh bool,
 			return s.link, false, nil
 		}
 	}
-	err = s.client.gateways.Each(ctx, func(gateway string) (answered bool, err error) {
+	err = s.client.gateways.Each(ctx, func(ctx context.Context, gateway string) (answered bool, err error) {
 		conn, err := wire.Dial(ctx, wire.DialOptions{
 			URL: gateway, Path: sessionsPath, Token: s.client.gateways.Token, TLS: s.client.gateways.TLS(), Header: actorHeader(),
 		})

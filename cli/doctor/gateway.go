@@ -32,8 +32,11 @@ func (e *examination) checkGateways(ctx context.Context) []Finding {
 	var found []Finding
 	for _, gateway := range e.Gateways {
 		health, err := gateway.Client.Health(ctx)
-		if err == nil && e.gateway == nil {
+		if err == nil && len(e.answering) == 0 {
 			e.gateway, e.skew = gateway.Client, &health.Skew
+		}
+		if err == nil {
+			e.answering = append(e.answering, gateway)
 		}
 		found = append(found, judgeGateway(gateway.Client.URL(), health, err))
 	}

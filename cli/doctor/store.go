@@ -27,18 +27,18 @@ type storeView struct {
 	otherOwner string
 }
 
-// checkStores checks the store of the role, or of each of its gateways if these are its store.
+// checkStores checks the store of the role, or of each of its gateways that answer if these are its store.
 func (e *examination) checkStores(ctx context.Context) []Finding {
 	switch {
 	case e.Store == "":
 		return []Finding{skipped("its place is unknown, because %v", errNoTemporal)}
 	case !store.IsGateway(e.Store):
 		return []Finding{e.checkStore(ctx, e.Store, store.Options{})}
-	case e.gateway == nil:
+	case len(e.answering) == 0:
 		return []Finding{skipped("%v", errNoGateway)}
 	}
 	var found []Finding
-	for _, gateway := range e.Gateways {
+	for _, gateway := range e.answering {
 		found = append(found, e.checkStore(ctx, gateway.Store.URL, store.Options{Gateways: gateway.Store}))
 	}
 	return found

@@ -22,10 +22,12 @@ type examination struct {
 	Settings
 	Surroundings
 
-	// Set by checkGateways: the first gateway that answers, or nil if none does, and how far its clock is ahead.
-	gateway *client.Client
-	skew    *time.Duration
-	version string
+	// Set by checkGateways: the gateways that answer; of these a client of the first, or nil without one, and how far its
+	// clock is ahead.
+	answering []Gateway
+	gateway   *client.Client
+	skew      *time.Duration
+	version   string
 }
 
 func (e *examination) close() {

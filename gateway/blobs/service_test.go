@@ -210,3 +210,19 @@ func TestNodesRetryWhileTheStoreIsDown(t *testing.T) {
 	_, err = f.PutBlob(ctx, put)
 	wantCode(t, "put when it is back", err, 0)
 }
+
+// TestIdentityTellsWhetherTheStoreAnswers takes the folder of a store away, whose identity the gateway has read before.
+func TestIdentityTellsWhetherTheStoreAnswers(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	f := start(t, dir)
+	s := f.openAs(t, node("a"))
+	if _, err := s.Identity(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir, dir+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Identify(t.Context())
+	wantCode(t, "the identity of a store that is away", err, connect.CodeUnavailable)
+}

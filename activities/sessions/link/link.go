@@ -29,8 +29,6 @@ const (
 	firstPause, longestPause = 250 * time.Millisecond, 6 * time.Second
 	// lasting is how long a link must last to reset the back-off.
 	lasting = time.Minute
-	// dialTimeout bounds one attempt to connect to a gateway.
-	dialTimeout = 6 * time.Second
 	// helloTimeout bounds the wait for the gateway's LinkHello.
 	helloTimeout = 20 * time.Second
 	// closeTimeout bounds how long Close waits for streams to end.
@@ -151,10 +149,8 @@ func (l *Link) dial(ctx context.Context) (conn net.Conn, moved <-chan struct{}, 
 		return conn, nil, err
 	}
 	var at string
-	err = l.o.Gateways.Each(ctx, func(gateway string) (answered bool, err error) {
+	err = l.o.Gateways.Each(ctx, func(ctx context.Context, gateway string) (answered bool, err error) {
 		at = gateway
-		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-		defer cancel()
 		conn, err = wire.Dial(ctx, wire.DialOptions{
 			URL: gateway, Path: Path, Token: l.o.Gateways.Token, TLS: l.o.Gateways.TLS(),
 			Header: http.Header{NodeHeader: {l.o.Node}, IncarnationHeader: {l.o.Incarnation}},

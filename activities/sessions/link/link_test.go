@@ -166,7 +166,9 @@ func TestLinkFollowsTheNodeToAnotherGateway(t *testing.T) {
 	defer l.Close()
 	first := a.session(t)
 	// A silent gateway keeps its connections, and the node leaves it with another request.
-	_ = conn.Each(t.Context(), func(gateway string) (bool, error) { return gateway == b.URL, errors.New("from " + gateway) })
+	_ = conn.Each(t.Context(), func(_ context.Context, gateway string) (bool, error) {
+		return gateway == b.URL, errors.New("from " + gateway)
+	})
 	<-first.Done()
 	_ = b.session(t).Close()
 	b.session(t)

@@ -1518,21 +1518,21 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x11CancelRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bchildren\x18\x02 \x01(\x05R\bchildren\x12\x1a\n" +
-	"\battempts\x18\x03 \x01(\x05R\battempts2\xf4!\n" +
+	"\battempts\x18\x03 \x01(\x05R\battempts2\xfa!\n" +
 	"\n" +
 	"RunService\x12k\n" +
 	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\"\x1b\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/runs\x12l\n" +
 	"\x06GetRun\x12\x1c.switchyard.v1.GetRunRequest\x1a\x1d.switchyard.v1.GetRunResponse\"%\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x14b\x03run\x12\r/v1/runs/{id}\x90\x02\x01\x12\x90\x01\n" +
 	"\x10GetRunDefinition\x12&.switchyard.v1.GetRunDefinitionRequest\x1a'.switchyard.v1.GetRunDefinitionResponse\"+\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/runs/{id}/definition\x90\x02\x01\x12h\n" +
 	"\bListRuns\x12\x1e.switchyard.v1.ListRunsRequest\x1a\x1f.switchyard.v1.ListRunsResponse\"\x1b\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\n" +
-	"\x12\b/v1/runs\x90\x02\x01\x12W\n" +
-	"\bWatchRun\x12\x1e.switchyard.v1.WatchRunRequest\x1a\x1f.switchyard.v1.WatchRunResponse\"\b\x82\x85\x19\x04\b\x01\x10\x010\x01\x12w\n" +
+	"\x12\b/v1/runs\x90\x02\x01\x12Z\n" +
+	"\bWatchRun\x12\x1e.switchyard.v1.WatchRunRequest\x1a\x1f.switchyard.v1.WatchRunResponse\"\v\x82\x85\x19\x04\b\x01\x10\x01\x90\x02\x010\x01\x12w\n" +
 	"\tCancelRun\x12\x1f.switchyard.v1.CancelRunRequest\x1a .switchyard.v1.CancelRunResponse\"'\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/runs/{id}/cancel\x12\x7f\n" +
 	"\fListRunTasks\x12\".switchyard.v1.ListRunTasksRequest\x1a#.switchyard.v1.ListRunTasksResponse\"&\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x15\x12\x13/v1/runs/{id}/tasks\x90\x02\x01\x12\x80\x01\n" +
 	"\n" +
 	"GetRunTask\x12 .switchyard.v1.GetRunTaskRequest\x1a!.switchyard.v1.GetRunTaskResponse\"-\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x1c\x12\x1a/v1/runs/{id}/tasks/{task}\x90\x02\x01\x12\x9e\x01\n" +
-	"\vListRunLogs\x12!.switchyard.v1.ListRunLogsRequest\x1a\".switchyard.v1.ListRunLogsResponse\"H\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x027Z\x14\x12\x12/v1/runs/{id}/logs\x12\x1f/v1/runs/{id}/tasks/{task}/logs\x90\x02\x01\x12f\n" +
-	"\rStreamRunLogs\x12#.switchyard.v1.StreamRunLogsRequest\x1a$.switchyard.v1.StreamRunLogsResponse\"\b\x82\x85\x19\x04\b\x01\x10\x010\x01\x12\x91\x01\n" +
+	"\vListRunLogs\x12!.switchyard.v1.ListRunLogsRequest\x1a\".switchyard.v1.ListRunLogsResponse\"H\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x027Z\x14\x12\x12/v1/runs/{id}/logs\x12\x1f/v1/runs/{id}/tasks/{task}/logs\x90\x02\x01\x12i\n" +
+	"\rStreamRunLogs\x12#.switchyard.v1.StreamRunLogsRequest\x1a$.switchyard.v1.StreamRunLogsResponse\"\v\x82\x85\x19\x04\b\x01\x10\x01\x90\x02\x010\x01\x12\x91\x01\n" +
 	"\rListRunEvents\x12#.switchyard.v1.ListRunEventsRequest\x1a$.switchyard.v1.ListRunEventsResponse\"5\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02$Z\f\x12\n" +
 	"/v1/events\x12\x14/v1/runs/{id}/events\x90\x02\x01\x12\x88\x01\n" +
 	"\vExplainTask\x12!.switchyard.v1.ExplainTaskRequest\x1a\".switchyard.v1.ExplainTaskResponse\"2\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02$\x12\"/v1/runs/{id}/tasks/{task}/explain\x12\x85\x01\n" +

@@ -232,6 +232,7 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			httpClient,
 			baseURL+RunServiceWatchRunProcedure,
 			connect.WithSchema(runServiceMethods.ByName("WatchRun")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		cancelRun: connect.NewClient[v1.CancelRunRequest, v1.CancelRunResponse](
@@ -265,6 +266,7 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			httpClient,
 			baseURL+RunServiceStreamRunLogsProcedure,
 			connect.WithSchema(runServiceMethods.ByName("StreamRunLogs")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
 		listRunEvents: connect.NewClient[v1.ListRunEventsRequest, v1.ListRunEventsResponse](
@@ -733,6 +735,7 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 		RunServiceWatchRunProcedure,
 		svc.WatchRun,
 		connect.WithSchema(runServiceMethods.ByName("WatchRun")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
 	runServiceCancelRunHandler := connect.NewUnaryHandler(
@@ -766,6 +769,7 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 		RunServiceStreamRunLogsProcedure,
 		svc.StreamRunLogs,
 		connect.WithSchema(runServiceMethods.ByName("StreamRunLogs")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
 	runServiceListRunEventsHandler := connect.NewUnaryHandler(
