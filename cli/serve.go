@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/spf13/pflag"
@@ -37,7 +38,7 @@ func serveStack(ctx context.Context, sys *system, cfg stack.Config, announce fun
 		notifyServiceManager(sys.getenv, cfg.Logger, stopping(cfg))
 		if cfg.Drains() {
 			sys.secondSignal.set(s.SkipDrain)
-			fmt.Fprintln(sys.screen, "stopping when the running tasks have ended; interrupt again to move them now")
+			fmt.Fprintln(sys.screen, drainNotice(cfg))
 		} else {
 			fmt.Fprintln(sys.screen, "stopping; interrupt again to quit at once")
 		}
@@ -47,6 +48,14 @@ func serveStack(ctx context.Context, sys *system, cfg stack.Config, announce fun
 	case <-gone:
 		return errors.New("the gateway has stopped listening")
 	}
+}
+
+// drainNotice says for a person what the nodes of a stopping process wait for.
+func drainNotice(cfg stack.Config) string {
+	if slices.ContainsFunc(cfg.Nodes, func(n stack.NodeConfig) bool { return n.KeepOnStop }) {
+		return "stopping when the tasks that cannot run on without the worker have ended; interrupt again to move them now"
+	}
+	return "stopping when the running tasks have ended; interrupt again to move them now"
 }
 
 // secondSignal holds the action of the second signal, which replaces the end of the process; the third signal ends it.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/cli/exit"
+	"switchyard/cli/output"
 	"switchyard/cli/stack"
 	"switchyard/workers/node"
 )
@@ -22,9 +23,16 @@ const (
 	noMetrics = "none"
 )
 
+// Values of --on-stop.
+const (
+	stopKeep  = "keep"
+	stopDrain = "drain"
+)
+
 func newWorker(sys *system) *cobra.Command {
 	nodes := nodeFlags{count: 1, drainTimeout: workerDrainTimeout}
 	var store, spool, metricsAddress string
+	onStop := &output.Choice{Value: stopDrain, Allowed: []string{stopKeep, stopDrain}}
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Make this machine a node on an existing Temporal server",
@@ -37,13 +45,18 @@ that file takes effect at once.
 
 A worker that is stopped drains its node: waiting tasks move to other nodes at once, and
 running tasks may finish until --drain-timeout and then move too. A second signal ends the
-drain, and a third one quits at once.`,
+drain, and a third one quits at once.
+
+With --on-stop keep, containers run on while the worker is restarted. The next worker of the
+node continues them if it starts before their leases are over, in general 12 s after the stop;
+otherwise they are ended, and their tasks start elsewhere. Tasks of other types drain.`,
 		Args: arguments(0, 0, ""),
 	}
 	nodes.addOne(cmd.Flags())
 	nodes.addSecrets(cmd.Flags())
 	cmd.Flags().Lookup("name").Usage += " (default the name of the machine)"
 	cmd.Flags().StringVar(&store, "store", "", workerStoreUsage)
+	cmd.Flags().Var(onStop, "on-stop", "what a stopped worker does with running tasks: leave those that can run on to the next worker of the node, or drain all of them")
 	logQuota := logQuotaFlag(cmd.Flags())
 	cmd.Flags().Lookup("log-quota-gb").Usage += " (the gateway's own where it is the store)"
 	cmd.Flags().StringVar(&spool, "spool-dir", "", spoolUsage)
@@ -76,6 +89,9 @@ drain, and a third one quits at once.`,
 		}
 		if cfg.Nodes, err = nodes.configs(1); err != nil {
 			return err
+		}
+		for i := range cfg.Nodes {
+			cfg.Nodes[i].KeepOnStop = onStop.Value == stopKeep
 		}
 		if cfg.NodeGateways, err = sys.parseGateways(gatewaysOf(store, *gateway)); err != nil {
 			return err

@@ -72,6 +72,9 @@ type NodeConfig struct {
 	// Guard is called with the node's state folder before the first attempt starts or continues that may outlive this
 	// worker. From then on a taskrunner.Keeper outside this process enforces the leases. nil means that nothing does.
 	Guard func(dir string) error
+	// KeepOnStop makes Drain and Stop leave running attempts to the next worker of the node, where a keeper enforces their
+	// leases. The node is then restarting, instead of leaving the fleet.
+	KeepOnStop bool
 	// Secrets holds the values of secrets. If it is nil, tasks that ask for secrets fail.
 	Secrets taskrunner.SecretSource
 	// SharedDir is passed to tasks as SWITCHYARD_SHARED_DIR. "" means none.
@@ -266,20 +269,23 @@ func (n *Node) Enter(ctx context.Context, h *v1.SessionHeader) (executor.Inside,
 // Incarnation returns the ID of this start of the node's worker.
 func (n *Node) Incarnation() string { return n.attempts.Incarnation }
 
-// Stop ends the node. It hands waiting attempts back, stops running ones and hands them back, and leaves lasting ones
-// to a later worker. Then the node leaves the fleet. A second Stop is a no-op.
+// Stop ends the node. It hands waiting attempts back, leaves lasting ones, and those to be kept, to a later worker, and
+// stops the others and hands them back. Then the node leaves the fleet, or restarts if it is to be kept. A second Stop is
+// a no-op.
 func (n *Node) Stop() {
 	n.stop.Do(func() {
 		n.leaving.Store(true)
 		n.cancel()
 		n.loops.Wait()
 		// The attempts end first, while the node still counts as alive.
+		n.keepAttempts()
 		n.attempts.BeginDrain(time.Now(), stopReason)
-		n.attempts.LetGo(stopReason)
 		// Detached attempts between two executions of their runs are about to be taken over.
 		ctx, cancel := context.WithTimeout(context.Background(), detachPatience)
 		n.attempts.AwaitDetached(ctx)
 		cancel()
+		n.attempts.LetGo(stopReason)
+		restarts := n.restart()
 		for _, w := range slices.Backward(n.workers) {
 			w.Stop()
 		}
@@ -288,7 +294,7 @@ func (n *Node) Stop() {
 		n.attempts.AwaitEnds(ctx)
 		n.recovered(ctx)
 		cancel()
-		defer n.unlock(n.leave())
+		defer n.unlock(!restarts && n.leave())
 		if err := n.workspaces.Close(); err != nil {
 			n.cfg.Logger.Warn("a private directory was not removed", "error", err)
 		}
@@ -300,13 +306,15 @@ func (n *Node) Stop() {
 
 // Drain takes the node out of service before Stop. It hands waiting attempts back at once; running ones may finish
 // until patience has passed or ctx ends. It returns when none is left, or when the remaining ones have had time to
-// stop. No task loses an attempt of its retry budget. Drain is a no-op without patience.
+// stop. No task loses an attempt of its retry budget. Drain neither ends nor awaits attempts that Stop leaves to a later
+// worker. It is a no-op without patience.
 func (n *Node) Drain(ctx context.Context, patience time.Duration) {
 	if patience <= 0 || ctx.Err() != nil {
 		return
 	}
 	n.leaving.Store(true)
 	n.presence.Hurry()
+	n.keepAttempts()
 	n.attempts.BeginDrain(time.Now().Add(patience), stopReason)
 	ctx, cancel := context.WithTimeout(ctx, patience+drainGrace)
 	defer cancel()

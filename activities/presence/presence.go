@@ -39,12 +39,13 @@ type PresenceOptions struct {
 // Presence keeps a node in the fleet through the activity Heartbeat. It is safe for concurrent use.
 type Presence struct {
 	PresenceOptions
-	hurry    chan struct{} // capacity 1; a value requests an immediate beat
-	mu       sync.Mutex
-	sequence int64
-	beating  int       // number of running Heartbeat activities
-	left     bool      // a Heartbeat has ended because the worker stops
-	heard    time.Time // time of the newest registration, or when the newest acknowledged beat was sent
+	hurry     chan struct{} // capacity 1; a value requests an immediate beat
+	mu        sync.Mutex
+	sequence  int64
+	beating   int       // number of running Heartbeat activities
+	left      bool      // a Heartbeat has ended because the worker stops
+	suspended bool      // the end of the worker is not that of the node
+	heard     time.Time // time of the newest registration, or when the newest acknowledged beat was sent
 }
 
 // NewPresence returns the presence of a node. It sends no heartbeat until the activity Heartbeat
@@ -61,8 +62,15 @@ func (p *Presence) Hurry() {
 	}
 }
 
+// Suspend makes the end of the worker one that the server does not learn from Heartbeat: the node does not leave.
+func (p *Presence) Suspend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.suspended = true
+}
+
 // Heartbeat sends the node's snapshot at an interval until the worker stops, which is how the node
-// leaves in order, or until the server no longer knows the activity.
+// leaves in order unless it was suspended, or until the server no longer knows the activity.
 func (p *Presence) Heartbeat(ctx context.Context, in *historyv1.NodeInput) error {
 	info := activity.GetInfo(ctx)
 	if in.GetIncarnation() != p.Incarnation {
@@ -85,8 +93,7 @@ func (p *Presence) Heartbeat(ctx context.Context, in *historyv1.NodeInput) error
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-stopping:
-			p.leave()
-			return nil
+			return p.leave()
 		case <-p.hurry:
 		case <-ticker.C:
 		}
@@ -148,10 +155,15 @@ func (p *Presence) Left() bool {
 	return p.left
 }
 
-func (p *Presence) leave() {
+// leave returns the result of a Heartbeat that ends because the worker stops.
+func (p *Presence) leave() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.suspended {
+		return activity.ErrResultPending
+	}
 	p.left = true
+	return nil
 }
 
 func (p *Presence) begin() {

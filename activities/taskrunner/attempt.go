@@ -88,7 +88,7 @@ func (n *Node) newAttemptWith(d delivery, req *historyv1.ExecuteRequest, file *r
 // begin starts the heartbeats of the attempt. The returned context ends when the attempt must.
 func (n *Node) begin(ctx context.Context, a *attempt, stopping <-chan struct{}) context.Context {
 	ctx, a.stop = context.WithCancelCause(ctx)
-	a.ending = ctx.Err
+	a.ending = func() error { return context.Cause(ctx) }
 	n.attempts.enter(a)
 	n.attempts.claims.takeUp()
 	a.beats.begin(ctx, a.stop, stopping)
@@ -106,6 +106,7 @@ func (a *attempt) runToEnd(ctx context.Context) {
 		a.stamp(res)
 	}
 	if err != errLetGo {
+		a.node.attempts.endHere(a)
 		a.node.attemptMetrics().countAttempt(a.req.GetType(), res)
 		a.node.attempts.claims.end(res)
 	}
@@ -297,6 +298,7 @@ func (a *attempt) spawned(at time.Time) {
 	close(a.beats.spawns)
 	workload := a.progress.Load().GetWorkload()
 	a.recoveryFile.update(func(k *recoveryState) { k.StartedAt = at; k.setWorkload(workload) })
+	a.node.attempts.settle()
 }
 
 // located records what runs the attempt, or the member of a batch that runs now.

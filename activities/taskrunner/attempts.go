@@ -24,8 +24,12 @@ type attempts struct {
 	idle chan struct{}
 
 	drain drain
-	// leaving is why the stopping worker lets go of lasting attempts, or nil if the worker does not stop.
+	// keeps is set if drains leave the attempts that have a keeper to the next worker. leaving is the cause with which the
+	// stopping worker lets go of them and of lasting attempts, or nil if the worker does not stop. left holds these
+	// attempts.
+	keeps   bool
 	leaving error
+	left    map[attemptKey]*attempt
 }
 
 func (s *attempts) enter(a *attempt) {
@@ -37,9 +41,9 @@ func (s *attempts) enter(a *attempt) {
 	s.live[a], s.byKey[a.key] = struct{}{}, a
 	s.entered++
 	switch {
-	case a.isLasting() && s.leaving != nil:
-		a.stop(s.leaving)
-	case !a.isLasting() && s.drain.cause != nil:
+	case s.leaving != nil && s.outlivesDrain(a):
+		s.handOver(a)
+	case s.drain.cause != nil && !s.outlivesDrain(a):
 		a.stop(s.drain.cause)
 	}
 }
@@ -88,7 +92,7 @@ func (s *attempts) leave(a *attempt) {
 	s.announceIdle()
 }
 
-// settle updates the idle state after an attempt has become lasting: no drain waits for it any more.
+// settle updates the idle state after an attempt has become one that no drain waits for any more.
 func (s *attempts) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +110,7 @@ func (s *attempts) announceIdle() {
 // isIdle reports whether no attempt is live that a drain waits for. mu is held.
 func (s *attempts) isIdle() bool {
 	for a := range s.live {
-		if !a.isLasting() {
+		if !s.outlivesDrain(a) {
 			return false
 		}
 	}

@@ -32,7 +32,7 @@
 // An attempt may outlive its call of Execute: Detach ends the call, and another call reattaches the attempt (see
 // detach.go). An attempt whose executor can Survive may also outlive the worker: it leaves a recovery file, and Recover of
 // the next worker continues the orphan (see recovery_file.go, recovery.go and orphan_overdue.go). A node that drains
-// hands attempts back (see drain.go). An attempt of a remote executor runs outside the node, which can let go of it
+// hands attempts back (see drain.go), and a worker that stops leaves some to the next one (see handover.go). An attempt of a remote executor runs outside the node, which can let go of it
 // for another node to continue (see remote.go). An attempt of a lasting executor runs until it is stopped (see
 // lasting.go). An attempt without contact to Temporal ends itself (see lease_expiry.go). Sessions enter an attempt
 // through Enter.

@@ -13,7 +13,7 @@ import (
 //
 //	waiting, or of a remote type ──▶ handed back at once
 //	started ───────────────────────▶ may finish until the deadline, then handed back
-//	lasting ───────────────────────▶ continues
+//	lasting, or kept ──────────────▶ continues (see handover.go)
 
 // drainQuiet is how long a draining node must have no attempt until it counts as drained. An attempt that was on its way
 // when the drain began has arrived and been handed back by then.
@@ -80,10 +80,10 @@ func (n *Node) BeginDrain(deadline time.Time, reason string) {
 }
 
 // handBack ends the attempts that wait and those that another node can continue. Once the deadline has passed, it ends all
-// but lasting ones. mu is held.
+// but those that outlive the drain. mu is held.
 func (s *attempts) handBack() {
 	for a := range s.live {
-		if !a.isLasting() && (s.drain.over || !a.started || a.isRemote()) {
+		if !s.outlivesDrain(a) && (s.drain.over || !a.started || a.isRemote()) {
 			a.stop(s.drain.cause)
 		}
 	}
@@ -101,7 +101,7 @@ func (n *Node) EndDrain() {
 	}
 }
 
-// AwaitIdle waits until the node has no waiting or running attempt except lasting ones. If ctx ends first, it returns the
+// AwaitIdle waits until the node has no waiting or running attempt except those that outlive a drain. If ctx ends first, it returns the
 // cause of ctx. New attempts may arrive at once, unless the node drains.
 func (n *Node) AwaitIdle(ctx context.Context) error {
 	s := &n.attempts

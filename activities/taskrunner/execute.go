@@ -46,6 +46,10 @@ func (n *Node) executeFrom(ctx context.Context, d delivery, req *historyv1.Execu
 			}
 			return a.awaitEnd(ctx, left)
 		}
+		if left := n.attempts.findLeft(key); left != nil { // the next worker answers
+			left.attendance.reattach(d.activityRef)
+			return nil, errLetGo
+		}
 		return n.lostAnswer(ctx, d.heartbeat, req)
 	}
 	own, a := n.accept(context.WithoutCancel(ctx), d, req)

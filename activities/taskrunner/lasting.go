@@ -150,7 +150,7 @@ func (a *attempt) lastingContext(ctx context.Context) (_ context.Context, cancel
 	own, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {
 		cause := context.Cause(ctx)
-		if _, stops := errors.AsType[drained](cause); stops && a.lasting.hasBegun() && a.recoveryFile.isWritten() {
+		if a.isLetGo(cause) && a.recoveryFile.isWritten() {
 			cause = letGo{cause}
 		}
 		stop(cause)
@@ -166,6 +166,7 @@ func (w *work) letGoOf(runCtx context.Context, r executor.Result, err error) boo
 	if !errors.Is(context.Cause(runCtx), executor.ErrLetGo) || !r.Stopped && err == nil {
 		return false
 	}
+	w.attempt.beats.beatLast(context.WithoutCancel(runCtx))
 	w.leave()
 	return true
 }
@@ -174,22 +175,4 @@ func (w *work) letGoOf(runCtx context.Context, r executor.Result, err error) boo
 func (w *work) leave() {
 	w.ws = nil
 	w.attempt.recoveryFile.leave()
-}
-
-// LetGo leaves the lasting attempts, including those that become lasting later, to a later worker of the node, because
-// this one stops.
-func (n *Node) LetGo(reason string) {
-	s := &n.attempts
-	s.mu.Lock()
-	s.leaving = drained{reason}
-	s.mu.Unlock()
-	for _, a := range s.all() {
-		if !a.isLasting() {
-			continue
-		}
-		a.stop(s.leaving)
-		if a.attendance.isOver() && a.attendance.isUnattended() { // its result is recorded if it was a success
-			s.leave(a)
-		}
-	}
 }

@@ -105,6 +105,17 @@ func (k *recoveryFile) leave() {
 	k.isLeft = true
 }
 
+// leaseEnd returns when the keeper of an attempt that was left ends it. ok is false if the attempt has no lease.
+func (k *recoveryFile) leaseEnd() (end time.Time, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l, err := readOrphan(k.path)
+	if err != nil || l.state.Lasting {
+		return time.Time{}, false
+	}
+	return l.endAt(), true
+}
+
 // hasLeft reports whether this worker has left the attempt to a later one.
 func (k *recoveryFile) hasLeft() bool {
 	k.mu.Lock()

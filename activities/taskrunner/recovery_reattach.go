@@ -63,7 +63,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	select {
 	case <-f.done:
 	case <-ctx.Done():
-		if _, stops := errors.AsType[drained](context.Cause(ctx)); stops && a.isLasting() {
+		if a.isLetGo(context.Cause(ctx)) {
 			l.release()
 			return nil, errLetGo
 		}
@@ -103,7 +103,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	}
 	w.log = w.newLog()
 	if err := w.log.resume(ctx, &a.members[0]); err != nil {
-		if _, stops := errors.AsType[drained](err); stops && a.isLasting() {
+		if a.isLetGo(err) {
 			w.leave()
 			return nil, errLetGo
 		}

@@ -29,15 +29,6 @@ const (
 // isRemote reports whether the attempt runs outside the node.
 func (a *attempt) isRemote() bool { return v1.IsRemote(a.req.GetType()) }
 
-// letGo is the cause with which a node leaves an attempt running for another node or a later worker.
-type letGo struct{ why error }
-
-// Error returns the message.
-func (l letGo) Error() string { return l.why.Error() }
-
-// Unwrap returns the underlying cause and executor.ErrLetGo.
-func (l letGo) Unwrap() []error { return []error{l.why, executor.ErrLetGo} }
-
 // letsGo reports whether another node is to continue a remote attempt that ends for a cause.
 func letsGo(cause error) bool {
 	_, drains := errors.AsType[drained](cause)

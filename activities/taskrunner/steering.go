@@ -69,6 +69,9 @@ func (n *Node) Steer(ctx context.Context, req *historyv1.SteerRequest) (*history
 		// The attempt may be running. It is found when the node has its state again.
 		return nil, fmt.Errorf("node %s cannot find what its earlier worker has left; the log of its worker says why", n.Name)
 	}
+	if a == nil && n.attempts.findLeft(attemptKey{home, names.AttemptID(req.GetTask(), req.GetClaim())}) != nil {
+		return nil, fmt.Errorf("the worker of node %s is being restarted; the next one continues the attempt", n.Name)
+	}
 	if a == nil {
 		return &historyv1.SteerResponse{Refused: fmt.Sprintf("nothing of it runs on node %s any more", n.Name)}, nil
 	}

@@ -109,6 +109,9 @@ type NodeConfig struct {
 	OfflineAfter time.Duration
 	// DrainTimeout is how long attempts may continue when the node stops. 0 moves them at once.
 	DrainTimeout time.Duration
+	// KeepOnStop leaves attempts running for the next worker of the node where a keeper enforces their leases. The others
+	// drain.
+	KeepOnStop bool
 	// Gaming holds the rules that detect that a user plays a game on the machine. nil means the defaults.
 	Gaming *node.GamingRules
 	// Containers sets what containers may do on the node. All nodes of a process share the setting.

@@ -9,7 +9,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
-	"google.golang.org/protobuf/types/known/timestamppb"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
@@ -37,9 +37,8 @@ func newRestartingNode(t *testing.T) *restartingNode {
 	n.env.RegisterActivityWithOptions(func(context.Context, *historyv1.NodeInput) error {
 		return activity.ErrResultPending // the clock of the environment stands still while an activity runs
 	}, activity.RegisterOptions{Name: names.HeartbeatActivity})
-	until := timestamppb.New(n.env.Now().Add(5 * time.Minute))
 	n.update(0, "", names.RegisterUpdate, &historyv1.NodeRegistration{Name: "n1", Incarnation: "i1", Machine: "m1"})
-	n.update(time.Minute, "", names.RestartUpdate, &historyv1.NodeRestart{Incarnation: "i1", Until: until, Kept: 2})
+	n.update(time.Minute, "", names.RestartUpdate, &historyv1.NodeRestart{Incarnation: "i1", Wait: durationpb.New(4 * time.Minute), Kept: 2})
 	n.env.RegisterDelayedCallback(func() { n.env.CancelWorkflow() }, 30*time.Minute)
 	return n
 }
@@ -78,7 +77,7 @@ func TestRestartingNodeIsContinuedByTheNextWorker(t *testing.T) {
 	n.expects(61*time.Second, v1.NodeRestarting, true)
 	n.update(2*time.Minute, "restarts on machine m1, where its tasks run until ", names.RegisterUpdate, &historyv1.NodeRegistration{Name: "n1", Incarnation: "i2", Machine: "m2"})
 	n.update(2*time.Minute, "only a node that is offline can be removed", names.RemoveUpdate)
-	n.update(2*time.Minute, `incarnation "i0" is not registered`, names.RestartUpdate, &historyv1.NodeRestart{Incarnation: "i0", Until: timestamppb.Now()})
+	n.update(2*time.Minute, `incarnation "i0" is not registered`, names.RestartUpdate, &historyv1.NodeRestart{Incarnation: "i0", Wait: durationpb.New(time.Minute)})
 	n.expects(3*time.Minute, v1.NodeRestarting, true)
 	n.update(4*time.Minute, "", names.RegisterUpdate, &historyv1.NodeRegistration{Name: "n1", Incarnation: "i2", Machine: "m1"})
 	n.expects(4*time.Minute+time.Second, v1.NodeActive, false)
@@ -93,7 +92,7 @@ func TestRestartingNodeIsOfflineIfNoWorkerComes(t *testing.T) {
 	n := newRestartingNode(t)
 	n.expects(4*time.Minute, v1.NodeRestarting, true)
 	n.expects(5*time.Minute+2*time.Second, v1.NodeOffline, false)
-	n.update(6*time.Minute, "is not registered", names.RestartUpdate, &historyv1.NodeRestart{Incarnation: "i1", Until: timestamppb.Now()})
+	n.update(6*time.Minute, "is not registered", names.RestartUpdate, &historyv1.NodeRestart{Incarnation: "i1", Wait: durationpb.New(time.Minute)})
 	n.update(7*time.Minute, "", names.RegisterUpdate, &historyv1.NodeRegistration{Name: "n1", Incarnation: "i2", Machine: "m2"})
 	n.expects(8*time.Minute, v1.NodeActive, false)
 	n.run()

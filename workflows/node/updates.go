@@ -91,7 +91,7 @@ func (e *entry) leave(ctx workflow.Context, worker *historyv1.NodeInput) error {
 
 // mayRestart refuses the restart of a worker that is not registered, which another worker may have replaced.
 func (e *entry) mayRestart(_ workflow.Context, r *historyv1.NodeRestart) error {
-	if r.GetUntil() == nil || r.GetIncarnation() != e.record.GetRegistration().GetIncarnation() || e.record.GetState() == v1.NodeOffline {
+	if r.GetWait() == nil || r.GetIncarnation() != e.record.GetRegistration().GetIncarnation() || e.record.GetState() == v1.NodeOffline {
 		return stateError("restart of node %s: incarnation %q is not registered", e.name, r.GetIncarnation())
 	}
 	return nil
@@ -99,12 +99,15 @@ func (e *entry) mayRestart(_ workflow.Context, r *historyv1.NodeRestart) error {
 
 // restart records that the registered worker has stopped, and that its attempts wait for the next one.
 func (e *entry) restart(ctx workflow.Context, r *historyv1.NodeRestart) error {
+	if e.isRestarting() {
+		return nil
+	}
 	tasks := "1 task runs"
 	if r.GetKept() != 1 {
 		tasks = fmt.Sprintf("%d tasks run", r.GetKept())
 	}
 	e.become(ctx, v1.NodeRestarting, tasks+" on without the worker")
-	e.record.RestartingUntil = r.GetUntil()
+	e.record.RestartingUntil = timestamppb.New(workflow.Now(ctx).Add(r.GetWait().AsDuration()))
 	return e.save(ctx)
 }
 

@@ -391,8 +391,8 @@ type NodeRestart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Incarnation of the worker that stops.
 	Incarnation string `protobuf:"bytes,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// When the last of the attempts has lost its lease, unless the next worker has registered by then.
-	Until *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	// How long the next worker is awaited: until the last of the attempts has lost its lease.
+	Wait *durationpb.Duration `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`
 	// Number of attempts that the worker has left running.
 	Kept          int32 `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -436,9 +436,9 @@ func (x *NodeRestart) GetIncarnation() string {
 	return ""
 }
 
-func (x *NodeRestart) GetUntil() *timestamppb.Timestamp {
+func (x *NodeRestart) GetWait() *durationpb.Duration {
 	if x != nil {
-		return x.Until
+		return x.Wait
 	}
 	return nil
 }
@@ -483,10 +483,10 @@ const file_switchyard_history_v1_node_proto_rawDesc = "" +
 	"\tNodeDrain\x126\n" +
 	"\bdeadline\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x03 \x01(\tR\x02by\"u\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"r\n" +
 	"\vNodeRestart\x12 \n" +
-	"\vincarnation\x18\x01 \x01(\tR\vincarnation\x120\n" +
-	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x12\n" +
+	"\vincarnation\x18\x01 \x01(\tR\vincarnation\x12-\n" +
+	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x12\n" +
 	"\x04kept\x18\x03 \x01(\x05R\x04keptB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
 
 var (
@@ -522,7 +522,7 @@ var file_switchyard_history_v1_node_proto_depIdxs = []int32{
 	6,  // 6: switchyard.history.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
 	7,  // 7: switchyard.history.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
 	5,  // 8: switchyard.history.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
-	5,  // 9: switchyard.history.v1.NodeRestart.until:type_name -> google.protobuf.Timestamp
+	6,  // 9: switchyard.history.v1.NodeRestart.wait:type_name -> google.protobuf.Duration
 	10, // [10:10] is the sub-list for method output_type
 	10, // [10:10] is the sub-list for method input_type
 	10, // [10:10] is the sub-list for extension type_name
