@@ -296,6 +296,7 @@ func (a *attempt) spawned(at time.Time) {
 	a.beats.workFrom(at)
 	a.progress.advance(func(p *historyv1.ExecuteProgress) { p.Spawned, p.StartedAt = true, timestamppb.New(at) })
 	close(a.beats.spawns)
+	a.claimFile.run(at)
 	workload := a.progress.Load().GetWorkload()
 	a.recoveryFile.update(func(k *recoveryState) { k.StartedAt = at; k.setWorkload(workload) })
 	a.node.attempts.settle()

@@ -22,6 +22,7 @@ import (
 //
 //	<state dir>/claims/<hash of the attempt's id>.waiting     no process has been started
 //	<state dir>/claims/<hash of the attempt's id>.started     a process may have been started
+//	<state dir>/claims/<hash of the attempt's id>.running     a process has been started, at the modification time
 //	<state dir>/claims/<hash of the attempt's id>.checkpoint  an ExecuteProgress with the newest checkpoint
 //
 // If an attempt outlives its worker, its claim file is removed once its recovery file exists.
@@ -30,6 +31,7 @@ const (
 	claimsFolder    = "claims"
 	claimWaiting    = ".waiting"
 	claimStarted    = ".started"
+	claimRunning    = ".running"
 	claimCheckpoint = ".checkpoint"
 	maxClaimBytes   = 16 << 20
 )
@@ -106,6 +108,29 @@ func (f *claimFile) start() {
 	if os.Rename(f.path, started) == nil {
 		f.path = started
 	}
+}
+
+// run marks that the process, or the first of a batch, has started at a time.
+func (f *claimFile) run(at time.Time) {
+	if f == nil || filepath.Ext(f.path) != claimStarted || os.Chtimes(f.path, at, at) != nil {
+		return
+	}
+	running := strings.TrimSuffix(f.path, claimStarted) + claimRunning
+	if os.Rename(f.path, running) == nil {
+		f.path = running
+	}
+}
+
+// startedAt returns when the process started, or the zero time if that is unknown.
+func (f *claimFile) startedAt() time.Time {
+	if filepath.Ext(f.path) != claimRunning {
+		return time.Time{}
+	}
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }
 
 // saveCheckpoint saves the newest checkpoint of an attempt for a later worker. ended is how many members of a batch have

@@ -55,7 +55,7 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 			state := claimWaiting
 			if !test.waits {
 				first.runs("a")
-				state = claimStarted
+				state = claimRunning
 			}
 			testneeds.Await(t, "there is a claim file", func() bool {
 				files := claimFiles(t, first.State.Dir, state)
@@ -90,7 +90,11 @@ func TestLaterWorkerAnswersForADeadOne(t *testing.T) {
 			end := second.Recover(t.Context())
 			testneeds.Await(t, "the activity is answered", func() bool { return second.server.answered("token") != nil })
 			end(t.Context())
-			want(t, second.server.answered("token"), test.state, test.reason)
+			res := second.server.answered("token")
+			want(t, res, test.state, test.reason)
+			if ran := test.state == v1.TaskLost; (res.GetStartedAt() != nil) != ran {
+				t.Errorf("its program started at %v", res.GetStartedAt())
+			}
 			if left := claimFiles(t, dir, ""); len(left) != 0 {
 				t.Errorf("%v are left after the answer", left)
 			}

@@ -68,7 +68,8 @@ func (r *recovery) answerClaim(path string, c *claim, req *historyv1.ExecuteRequ
 			}
 		}
 	}
-	res, err := n.lostAnswer(r.ctx, a.delivery.heartbeat, a.req)
+	a.progress.Store(&historyv1.ExecuteProgress{StartedAt: stampOf(f.startedAt())})
+	res, err := a.lostAnswer(r.ctx)
 	if res.GetState() == v1.TaskLost {
 		res.Checkpoint = f.savedCheckpoint(firstUnended(a.members, res))
 	}

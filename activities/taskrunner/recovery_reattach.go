@@ -117,11 +117,15 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 	return res, err
 }
 
-// lostAnswer returns the answer of a reattached attempt that has left nothing but its checkpoint, with that checkpoint.
+// lostAnswer returns the answer of an attempt of an earlier worker that has left nothing but its checkpoint, with that
+// checkpoint and the start of the program.
 func (a *attempt) lostAnswer(ctx context.Context) (*historyv1.ExecuteResponse, error) {
 	res, err := a.node.lostAnswer(ctx, a.delivery.heartbeat, a.req)
 	if res.GetState() == v1.TaskLost {
 		res.Checkpoint = a.progress.Load().GetCheckpoint()
+		if len(a.req.GetBatch()) == 0 {
+			res.StartedAt = a.progress.Load().GetStartedAt()
+		}
 	}
 	return res, err
 }

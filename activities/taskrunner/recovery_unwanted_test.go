@@ -136,7 +136,11 @@ func TestSurvivorIsGone(t *testing.T) {
 			}
 			h.recovers()
 			testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
-			want(t, h.server.answered("token"), test.state, test.reason)
+			res := h.server.answered("token")
+			want(t, res, test.state, test.reason)
+			if test.state == v1.TaskLost && res.GetStartedAt() == nil {
+				t.Error("it does not say when its program started")
+			}
 			h.settled()
 		})
 	}

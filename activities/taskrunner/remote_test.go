@@ -237,7 +237,7 @@ func TestClaimFileOfARemoteAttemptSaysWhetherItHasStarted(t *testing.T) {
 	}
 	want(t, answerOf(), v1.AttemptMoved, v1.ReasonIncarnation)
 	c.Hold(false)
-	testneeds.Await(t, "the claim file says so", func() bool { return len(claimFiles(t, first.State.Dir, claimStarted)) == 1 })
+	testneeds.Await(t, "the claim file says so", func() bool { return len(claimFiles(t, first.State.Dir, claimRunning)) == 1 })
 	want(t, answerOf(), v1.TaskLost, v1.ReasonNodeLost)
 	c.End("a", executor.Result{})
 	want(t, e.answer(), v1.TaskCompleted, "")
