@@ -33,6 +33,8 @@ type Keeper struct {
 
 	// ends has the end of the lease of each attempt by its file, as first seen.
 	ends map[string]leaseEnd
+	// isSlow reports that the executor did not find its attempts in time.
+	isSlow bool
 }
 
 // leaseEnd is when an attempt must be ended: by the wall clock, as its recovery file says, and by the clock that is never set.
@@ -75,13 +77,8 @@ func (k *Keeper) EndOverdue(ctx context.Context) (left int, err error) {
 		return left, nil
 	}
 	survive := k.Executor.Capabilities().Survive
-	short, cancel := context.WithTimeout(ctx, findPatience)
-	defer cancel()
-	found, err := survive.Survivors(short, k.Node)
+	found, err := k.find(ctx, survive, overdue)
 	if err != nil {
-		for _, l := range overdue {
-			_ = survive.Remove(short, executor.Leftover{ID: l.state.ID, Workload: l.state.workload()}) // the error is err again
-		}
 		return left + len(overdue), err
 	}
 	var errs []error
@@ -101,6 +98,28 @@ func (k *Keeper) EndOverdue(ctx context.Context) (left int, err error) {
 		}
 	}
 	return left, errors.Join(errs...)
+}
+
+// find returns the attempts that the executor finds. If that takes too long or fails, find kills the processes of overdue attempts,
+// and gives the executor more time in the next call.
+func (k *Keeper) find(ctx context.Context, survive executor.Survivor, overdue map[string]*orphan) (found []executor.Leftover, err error) {
+	if !k.isSlow {
+		short, cancel := context.WithTimeout(ctx, findPatience)
+		defer cancel()
+		if found, err = survive.Survivors(short, k.Node); err == nil {
+			return found, nil
+		}
+	}
+	over, cancel := context.WithCancel(ctx)
+	cancel() // no engine is asked
+	for _, l := range overdue {
+		_ = survive.Remove(over, executor.Leftover{ID: l.state.ID, Workload: l.state.workload()})
+	}
+	if k.isSlow {
+		found, err = survive.Survivors(ctx, k.Node)
+	}
+	k.isSlow = err != nil
+	return found, err
 }
 
 // EndUnrecoverable ends the running attempts without a recovery file that started before an instant, such as the commands of

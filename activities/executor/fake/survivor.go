@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -78,14 +79,14 @@ func (s *Survivor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 	return s.Run(ctx, a, func() {})
 }
 
-// Remove records that an attempt was removed. While Survivors fails, Remove fails, too, and only records the container that it
-// would kill.
-func (s *Survivor) Remove(_ context.Context, l executor.Leftover) error {
+// Remove records that an attempt was removed. While Survivors fails, or if ctx has ended, Remove fails and only records the
+// container that it would kill.
+func (s *Survivor) Remove(ctx context.Context, l executor.Leftover) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
+	if err := cmp.Or(s.err, ctx.Err()); err != nil {
 		s.killed = append(s.killed, l.Workload.GetContainer())
-		return s.err
+		return err
 	}
 	s.dropLeftover(l.ID)
 	s.removed = append(s.removed, l.ID)
