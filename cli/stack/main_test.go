@@ -6,7 +6,10 @@ import (
 	"switchyard/dev/testneeds"
 )
 
-func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
+func TestMain(m *testing.M) {
+	ServeGuardIfAsked()
+	testneeds.NoLeaks(m)
+}
 
 func must(t *testing.T, err error) {
 	t.Helper()
