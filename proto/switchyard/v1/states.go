@@ -269,7 +269,9 @@ func RunStates() []string {
 }
 
 // NodeStates returns all states of a node.
-func NodeStates() []string { return []string{NodeActive, NodeStale, NodeDraining, NodeRestarting, NodeOffline} }
+func NodeStates() []string {
+	return []string{NodeActive, NodeStale, NodeDraining, NodeRestarting, NodeOffline}
+}
 
 // EventWords returns all kinds of events.
 func EventWords() []string {
