@@ -97,6 +97,8 @@ core() {
 	# A condition switched off the protection against failed parents; the last failure of an instance was no dead letter.
 	part core-dag go test ./workflows/core/dag -rapid.checks=5000
 	# A line of nvidia-smi about a GPU without a name was a GPU.
+	# An attempt ran on after its task had started elsewhere, when a server had lost its newest seconds twice.
+	part core-lease go test ./activities/taskrunner -rapid.checks=20000 -run TaskNeverRunsTwice
 	part core-fuzz go test ./workers/node -run '^$' -fuzz '^FuzzParseGPUs$' -fuzztime 10000x -fuzzminimizetime 100x
 	local faults=(
 		# Odd names and bytes in requests were faults of the gateway.

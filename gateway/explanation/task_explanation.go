@@ -115,6 +115,9 @@ func parentEnds(v *runview.View, about runview.TaskRef) (ends []*v1.ParentEnd) {
 func (e explainer) explainNotes(ctx context.Context, v *runview.View, about runview.TaskRef) []string {
 	t := about.Brief()
 	notes := []string{t.GetNotice()}
+	if until := about.LeaseUntil(); until != nil && t.GetNotice() == "" {
+		notes = append(notes, "its node may be silent until "+phrase.Clock(until.AsTime()))
+	}
 	if v1.HasTaskFailed(t) && t.GetNode() != "" {
 		notes = append(notes, t.GetError())
 	}

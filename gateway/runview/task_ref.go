@@ -6,6 +6,8 @@ import (
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 // TaskRef refers to the task or instance that a request is about.
@@ -41,6 +43,14 @@ func (r *Reader) TaskRef(ctx context.Context, v *View, name string) (TaskRef, er
 		return TaskRef{}, rpcerror.NotFound("run %s did not return %s", v.Run.GetId(), name)
 	}
 	return TaskRef{Name: name, TaskName: task, Task: t, Instance: found[0]}, nil
+}
+
+// LeaseUntil has the meaning of TaskView.LeaseUntil.
+func (s TaskRef) LeaseUntil() *timestamppb.Timestamp {
+	if s.Instance == nil {
+		return s.Task.LeaseUntil
+	}
+	return s.Instance.LeaseUntil
 }
 
 // Brief returns the task or instance as watchers see it, in the form of a task.

@@ -39,6 +39,7 @@ func Scenarios() []Scenario {
 		{Name: "lost-slot", Says: "kill -9 and restart of a worker whose places are all taken", run: lostSlot},
 		{Name: "kill-final", Says: "tasks are killed whose node cannot be reached, and the control process dies", run: killFinal},
 		{Name: "stop-gateways", Says: "SIGSTOP and kill -9 of each of two gateways while tasks are handed out", run: stopGateways, patient: true},
+		{Name: "old-attempts", Says: "Temporal is stopped for 5 s, 30 s and 5 min under tasks of 1 s, 6 min and 40 min; in a tenth of the time with -scale fast", run: oldAttempts},
 		{Name: "dead-listener", Says: "a worker whose heartbeat arrives and whose polls for tasks hang", run: deadListener, patient: true},
 	}
 }
