@@ -121,7 +121,8 @@ func knocksOf(call protoreflect.MethodDescriptor, run string) []knock {
 	}
 	add("gRPC", http.MethodPost, path, frame(data), map[string]string{"Content-Type": "application/grpc", "TE": "trailers"})
 	add("gRPC-Web", http.MethodPost, path, frame(data), map[string]string{"Content-Type": "application/grpc-web+proto"})
-	if options, ok := call.Options().(*descriptorpb.MethodOptions); ok && options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS {
+	options, ok := call.Options().(*descriptorpb.MethodOptions)
+	if ok && options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS && !call.IsStreamingServer() { // Connect has no GET for streams
 		add("Connect, GET", http.MethodGet, path+"?"+url.Values{"connect": {"v1"}, "encoding": {"json"}, "message": {text}}.Encode(), nil, nil)
 		add("Connect, GET of proto", http.MethodGet, path+"?"+url.Values{
 			"connect": {"v1"}, "encoding": {"proto"}, "base64": {"1"}, "message": {base64.RawURLEncoding.EncodeToString(data)},

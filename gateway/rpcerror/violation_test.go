@@ -17,7 +17,7 @@ func TestViolatedRulesNameTheValueAndWhatIsAllowed(t *testing.T) {
 		"pageSize is -1; it must be 0 to 1000":   &v1.ListRunsRequest{PageSize: -1},
 		"pageSize is 1001; it must be 0 to 1000": &v1.ListRunsRequest{PageSize: 1001},
 		"id is missing":                          &v1.GetRunRequest{},
-		`state is "onlin"; it must be active, stale, draining or offline; pageSize is -2; it must be 0 to 1000`: &v1.ListNodesRequest{State: "onlin", PageSize: -2},
+		`state is "onlin"; it must be active, stale, draining, restarting or offline; pageSize is -2; it must be 0 to 1000`: &v1.ListNodesRequest{State: "onlin", PageSize: -2},
 	} {
 		err := ExplainRules(protovalidate.Validate(m))
 		if err == nil || err.Error() != want {
