@@ -18,8 +18,12 @@ import (
 	"switchyard/dev/scriptedmodel"
 )
 
-// containedLease is the heartbeat time-out of the task of TestLeaseOfContainerOutlivesItsWorker.
-const containedLease = 8 * time.Second
+// These are the heartbeat time-outs of the tasks of TestLeaseOfContainerOutlivesItsWorker. A worker that starts again has its name
+// after 6 s.
+const (
+	containedLease = 8 * time.Second
+	restartedLease = 18 * time.Second
+)
 
 // The container of a worker that is killed or stalled has ended before its task starts elsewhere. A worker that starts again
 // before that continues the same container, beyond the end of the first lease.
@@ -30,7 +34,7 @@ func TestLeaseOfContainerOutlivesItsWorker(t *testing.T) {
 	for name, strike := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stalled": syscall.SIGSTOP} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			id, worker, first := startContained(t, s, image, name, privateDir(t), t.TempDir())
+			id, worker, first := startContained(t, s, image, name, containedLease, privateDir(t), t.TempDir())
 			startWorker(t, s.Temporal, s.Gateway, name+"-other", "--label", name, "--metrics-address", "none", "--scratch-dir", privateDir(t))
 			worker.Signal(strike)
 			processes.Await(t, "it runs elsewhere", func() bool {
@@ -48,7 +52,7 @@ func TestLeaseOfContainerOutlivesItsWorker(t *testing.T) {
 	t.Run("restarted", func(t *testing.T) {
 		t.Parallel()
 		scratch, gates := privateDir(t), t.TempDir()
-		id, worker, first := startContained(t, s, image, "restarted", scratch, gates)
+		id, worker, first := startContained(t, s, image, "restarted", restartedLease, scratch, gates)
 		struck := time.Now()
 		worker.Signal(syscall.SIGKILL)
 		worker.Wait()
@@ -58,7 +62,7 @@ func TestLeaseOfContainerOutlivesItsWorker(t *testing.T) {
 			if found := containersOf(t, id); len(found) != 1 || found[0] != first {
 				t.Fatalf("containers %v, want %s", found, first)
 			}
-			return time.Since(struck) > containedLease
+			return time.Since(struck) > restartedLease
 		})
 		open(t, gates, "end")
 		d := s.End(t, id)
@@ -105,9 +109,9 @@ tasks:
 	}
 }
 
-// startContained starts a worker with a running container, which ends once the file "end" is in gates. It returns the run, the
+// startContained starts a worker with a running container, which has a heartbeat time-out and ends once the file "end" is in gates. It returns the run, the
 // worker and the ID of the container.
-func startContained(t *testing.T, s *processes.Stack, image, label, scratch, gates string) (run string, worker *processes.Program, id string) {
+func startContained(t *testing.T, s *processes.Stack, image, label string, lease time.Duration, scratch, gates string) (run string, worker *processes.Program, id string) {
 	t.Helper()
 	worker = startContainedWorker(t, s, label, scratch, gates)
 	run = s.Submit(t, fmt.Sprintf(`name: contained
@@ -121,7 +125,7 @@ tasks:
       pullPolicy: never
       network: none
       command: "echo begun; while [ ! -e /gates/end ]; do sleep 0.1; done; echo ended"
-`, containedLease, label, image))
+`, lease, label, image))
 	processes.Await(t, "the container runs", func() bool { return len(containersOf(t, run)) == 1 })
 	s.AwaitTask(t, run, "job", "running")
 	return run, worker, containersOf(t, run)[0]
