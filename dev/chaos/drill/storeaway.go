@@ -172,7 +172,7 @@ func (y *Cluster) awaitProblems(ids ...string) error {
 			if err != nil || v1.IsRunTerminal(r.State) {
 				return false, errors.Join(err, fmt.Errorf("run %s is %s in the outage", id, r.State))
 			}
-			if !strings.HasPrefix(r.Problem, "waits to ") {
+			if !r.waitsForStore() {
 				silent = id
 				return false, nil
 			}
@@ -181,8 +181,24 @@ func (y *Cluster) awaitProblems(ids ...string) error {
 	})
 	if err != nil && silent != "" {
 		err = fmt.Errorf("%w; run %s does not", err, silent)
+		if r, getErr := y.get(silent); getErr == nil {
+			err = fmt.Errorf("%w: %+v", err, r)
+		}
 	}
 	return err
+}
+
+// waitsForStore reports whether a run says that it waits for the store, or one of its tasks that the nodes do.
+func (r *run) waitsForStore() bool {
+	if strings.HasPrefix(r.Problem, "waits to ") {
+		return true
+	}
+	for _, task := range r.Tasks {
+		if task.State == v1.TaskQueued && strings.Contains(task.Error, "its store") {
+			return true
+		}
+	}
+	return false
 }
 
 // retryInOutage retries a run. If the outage outlasts the call, the call must report that.
