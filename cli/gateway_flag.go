@@ -90,7 +90,7 @@ func clientTLS(cmd *cobra.Command) (*tls.Config, error) {
 	}.Config()
 }
 
-// token returns the token for the gateways of a list, or "" if there is none. A login to one of them counts for all.
+// token returns the token for the gateways of a list. Without a token for any of them it returns "". A login to one of them counts for all.
 func (s *system) token(cmd *cobra.Command, list gatewayclient.List) (string, error) {
 	path := stringFlag(cmd, tokenFileFlagName)
 	if path != "" && !s.isFromFile(tokenFileFlagName) {

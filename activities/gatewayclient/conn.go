@@ -27,8 +27,8 @@ const (
 
 // Options configures how gateways are reached.
 type Options struct {
-	// Token returns the token to log in with, or "" if there is none. It is called before each request, so that the token
-	// may be replaced. A nil Token sends no token.
+	// Token returns the token to log in with, or "" to send none. It is called before each request, so that the token may be
+	// replaced. A nil Token sends none either.
 	Token func() string
 	// TLS configures connections to gateways with https URLs. nil means the certificate authorities of the system.
 	TLS *tls.Config

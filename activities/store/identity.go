@@ -36,8 +36,8 @@ func (s *Store) Identity(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// identifyTimeout bounds one read of a store's identity, of which all callers of Identify wait for the same. identifyInterval
-// is how long its answer counts.
+// identifyTimeout bounds one read of a store's identity, for which all current callers of Identify wait. identifyInterval is how
+// long its answer counts.
 const (
 	identifyTimeout  = 7 * time.Second
 	identifyInterval = time.Second

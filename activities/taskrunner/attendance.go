@@ -111,8 +111,8 @@ func (w *attendance) follow() {
 	w.lease.Replace(w.acked[len(w.acked)-1], stop, kill)
 }
 
-// use makes the lease one of a changed time-out of an activity that waits for the attempt, and of which the server has
-// acknowledged a heartbeat.
+// use makes the lease follow a changed time-out of an activity, if that activity waits for the attempt and the server has
+// acknowledged a heartbeat from it.
 func (w *attendance) use(of activityRef, timeout time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

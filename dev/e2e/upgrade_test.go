@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"switchyard/dev/chaos/drill"
 	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
 )
@@ -30,6 +31,31 @@ func TestLongUpgrade(t *testing.T) {
 		t.Parallel()
 		upgrade(t, buildEarlier(t))
 	})
+	t.Run("fleet", func(t *testing.T) {
+		t.Parallel()
+		earlier := buildEarlier(t)
+		for _, order := range permutations(drill.Roles) {
+			t.Run(strings.Join(order, " "), func(t *testing.T) {
+				o := drill.Options{Binary: binary, Earlier: earlier, Dir: t.TempDir(), Scale: drill.Fast, Report: logged{t}}
+				if err := drill.Upgrade(t.Context(), o, order); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	})
+}
+
+// permutations returns all orders of some words.
+func permutations(words []string) (all [][]string) {
+	if len(words) == 0 {
+		return [][]string{nil}
+	}
+	for i, first := range words {
+		for _, rest := range permutations(slices.Concat(words[:i], words[i+1:])) {
+			all = append(all, append([]string{first}, rest...))
+		}
+	}
+	return all
 }
 
 // git runs a git command in the repository and returns its output.

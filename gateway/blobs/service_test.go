@@ -211,7 +211,7 @@ func TestNodesRetryWhileTheStoreIsDown(t *testing.T) {
 	wantCode(t, "put when it is back", err, 0)
 }
 
-// TestIdentityTellsWhetherTheStoreAnswers takes the folder of a store away, whose identity the gateway has read before.
+// TestIdentityTellsWhetherTheStoreAnswers takes the folder of a store away after the gateway has read the identity of the store.
 func TestIdentityTellsWhetherTheStoreAnswers(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")

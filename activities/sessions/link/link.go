@@ -37,7 +37,7 @@ const (
 
 // Options configures a Link.
 type Options struct {
-	// Gateways is the connection of the node to the gateways of its fleet, of which the link connects to the one in use.
+	// Gateways is the connection of the node to the gateways of its fleet. The link connects to the gateway in use.
 	Gateways *gatewayclient.Conn
 	// Dial connects to a gateway in the same process, instead of Gateways, which applies if Dial is nil. It returns ErrNotYet
 	// while the gateway is not ready.

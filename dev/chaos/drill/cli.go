@@ -22,8 +22,12 @@ type answer struct {
 
 // command runs a command of the binary against the gateway with the given number.
 func (y *Cluster) command(gateway int, args ...string) (answer, error) {
-	cmd := exec.CommandContext(y.ctx, y.Binary, args...)
-	cmd.Env = append(y.env(), "SWITCHYARD_GATEWAY="+y.gateways[gateway])
+	cmd := exec.CommandContext(y.ctx, y.program(clientName), args...)
+	url := y.gateways[gateway]
+	if y.dealer != nil {
+		url = "http://" + y.dealer.address
+	}
+	cmd.Env = append(y.env(), "SWITCHYARD_GATEWAY="+url)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -25,8 +26,8 @@ var taskScript []byte
 
 // Options configures a drill.
 type Options struct {
-	// Binary is the program under test.
-	Binary string
+	// Binary is the program under test. Earlier is an earlier program, which Upgrade replaces.
+	Binary, Earlier string
 	// Dir is an empty folder for everything that the drill writes. The drill leaves it in place.
 	Dir   string
 	Scale Scale
@@ -44,11 +45,14 @@ type Cluster struct {
 	store    string  // location of the gateways' store
 	bucket   *bucket // nil if the store is a folder
 	gateways []string
+	dealer   *dealer // nil if clients and workers know the gateways
 
 	mu      sync.Mutex
 	members map[string]*processes.Process
-	proxies map[string]*Proxy
-	strikes map[string][]time.Time // times at which a member was killed, stopped, or drained
+	// programs are the programs of members that do not run Binary.
+	programs map[string]string
+	proxies  map[string]*Proxy
+	strikes  map[string][]time.Time // times at which a member was killed, stopped, or drained
 }
 
 // openCluster creates the folder of a cluster. The scenario starts the members.
@@ -89,13 +93,30 @@ func (y *Cluster) startGateway() error {
 
 // restartGateway starts a gateway again at its previous address.
 func (y *Cluster) restartGateway(i int) error {
-	p, err := y.startProcess(gatewayName(i), slices.Concat(y.env(), bucketVariables, []string{"TEMPORAL_ADDRESS=" + y.temporal}), y.Binary,
+	p, err := y.startProcess(gatewayName(i), slices.Concat(y.env(), bucketVariables, []string{"TEMPORAL_ADDRESS=" + y.temporal}), y.program(gatewayName(i)),
 		"gateway", "--address", strings.TrimPrefix(y.gateways[i], "http://"), "--store", y.store)
 	if err != nil {
 		return err
 	}
 	_, err = p.Field(y.ctx, "Gateway")
 	return err
+}
+
+// clientName is the member that stands for all clients.
+const clientName = "client"
+
+// program returns the path of the program that a member runs.
+func (y *Cluster) program(name string) string {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return cmp.Or(y.programs[name], y.Binary)
+}
+
+// setProgram sets the program that a member runs from its next start on.
+func (y *Cluster) setProgram(name, path string) {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	y.programs[name] = path
 }
 
 func gatewayName(i int) string { return fmt.Sprintf("gateway-%d", i) }
@@ -116,7 +137,11 @@ func (y *Cluster) startWorker(name string, flags ...string) error {
 	if err != nil {
 		return err
 	}
-	gateway, err := y.proxy(name+"/gateway", strings.TrimPrefix(y.gateways[0], "http://"))
+	door := strings.TrimPrefix(y.gateways[0], "http://")
+	if y.dealer != nil {
+		door = y.dealer.address
+	}
+	gateway, err := y.proxy(name+"/gateway", door)
 	if err != nil {
 		return err
 	}
@@ -125,7 +150,7 @@ func (y *Cluster) startWorker(name string, flags ...string) error {
 		env = append(env, "DOCKER_HOST="+y.engine.socket)
 	}
 	_, err = y.startProcess(name, env,
-		y.Binary, append([]string{"worker", "--name", name, "--max-parallel", "16", "--offline-after", y.Scale.Heartbeat.String(),
+		y.program(name), append([]string{"worker", "--name", name, "--max-parallel", "16", "--offline-after", y.Scale.Heartbeat.String(),
 			"--spool-dir", filepath.Join(y.Dir, "spool-"+name)}, flags...)...)
 	return err
 }

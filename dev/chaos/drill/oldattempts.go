@@ -20,9 +20,9 @@ const (
 	oldTasks = 10
 )
 
-// oldAttempts stops Temporal for 5 s, for 30 s, and for 5 min under tasks that are 40 min, 6 min and 1 s old. Those continue of which
-// much would be lost: only the youngest end in the second outage, and only the oldest do not in the third. The others start again
-// when their lease is over.
+// oldAttempts stops Temporal for 5 s, for 30 s, and for 5 min under tasks that are 40 min, 6 min and 1 s old. Tasks
+// continue if much would be lost with them: only the youngest end in the second outage, and only the oldest do not in the third. The
+// others start again when their lease is over.
 func oldAttempts(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err

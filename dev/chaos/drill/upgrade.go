@@ -1,0 +1,148 @@
+package drill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Roles are the parts of a deployment that are upgraded one after the other.
+var Roles = []string{"gateways", "workers", "clients"}
+
+// mixedTime is how long runs are submitted to a deployment of which only some roles are upgraded.
+const mixedTime = 3 * time.Second
+
+// drainSoon makes a worker that stops move the tasks that do not end soon.
+var drainSoon = []string{"--drain-timeout", "2s"}
+
+// faultOfVersions matches what a log says if two versions do not understand each other.
+var faultOfVersions = regexp.MustCompile(`(?i)nondeterminis|TMPRL1100|unable to (de|en)code|cannot unmarshal|proto: |panic|unknown (update|signal|query) `)
+
+// Upgrade replaces the programs of a deployment under load, one role after the other in an order of [Roles], from those at o.Earlier
+// to those at o.Binary. Two gateways and two workers are behind a proxy that deals the calls to both gateways. Nothing
+// is lost or done twice, and no log shows that one version did not understand the other.
+func Upgrade(ctx context.Context, o Options, order []string) error {
+	y, err := openCluster(ctx, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(y.upgrade(order), y.close())
+}
+
+func (y *Cluster) upgrade(order []string) (err error) {
+	workers := []string{"a", "b"}
+	y.programs = map[string]string{clientName: y.Earlier, gatewayName(0): y.Earlier, gatewayName(1): y.Earlier, "a": y.Earlier, "b": y.Earlier}
+	if err := y.startServer(); err != nil {
+		return err
+	}
+	for range 2 {
+		if err := y.startGateway(); err != nil {
+			return err
+		}
+	}
+	if y.dealer, err = y.startDealer(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, y.dealer.close()) }()
+	for _, w := range workers {
+		if err := y.startWorker(w, drainSoon...); err != nil {
+			return err
+		}
+	}
+	if err := y.awaitNodes(workers...); err != nil {
+		return err
+	}
+	gate := y.gate("work")
+	long, tasks, err := y.runOn("", y.crowd("long", 4, job{gate: gate}))
+	if err != nil {
+		return err
+	}
+	stop := make(chan struct{})
+	var ids []string
+	var loadErr error
+	var load sync.WaitGroup
+	load.Go(func() { ids, loadErr = y.load(stop) })
+	err = y.pause(mixedTime)
+	for _, role := range order {
+		if err == nil {
+			err = y.upgradeRole(role, workers)
+		}
+		if err == nil {
+			err = y.pause(mixedTime)
+		}
+	}
+	close(stop)
+	load.Wait()
+	if err := errors.Join(err, loadErr, y.open(gate)); err != nil {
+		return err
+	}
+	for _, id := range append(ids, long) {
+		if _, err := y.finished(id); err != nil {
+			return err
+		}
+	}
+	before, after := y.dealer.servedBy(y.Earlier), y.dealer.servedBy(y.Binary)
+	y.report("%s: %d runs beside %d long tasks; the earlier gateways have served %d calls, the later ones %d", strings.Join(order, ", "), len(ids), len(tasks), before, after)
+	if before == 0 || after == 0 {
+		return fmt.Errorf("the earlier gateways have served %d calls, the later ones %d", before, after)
+	}
+	return y.understood(append(workers, gatewayName(0), gatewayName(1)))
+}
+
+// upgradeRole replaces the programs of a role, one after the other.
+func (y *Cluster) upgradeRole(role string, workers []string) error {
+	switch role {
+	case "clients":
+		y.setProgram(clientName, y.Binary)
+	case "gateways":
+		for i := range y.gateways {
+			if err := y.replaceProgram(gatewayName(i), func() error { return y.restartGateway(i) }); err != nil {
+				return err
+			}
+		}
+	case "workers":
+		for _, w := range workers {
+			if err := y.replaceProgram(w, func() error { return y.startWorker(w, drainSoon...) }); err != nil {
+				return err
+			}
+			if err := y.awaitNodes(w); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// replaceProgram stops a member as systemd would, and starts the later program.
+func (y *Cluster) replaceProgram(name string, start func() error) error {
+	p := y.process(name)
+	y.struck(name)
+	if err := p.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(y.ctx, y.Scale.Limit)
+	defer cancel()
+	if code, err := p.Wait(ctx); err != nil || code != 0 {
+		return fmt.Errorf("%s exits with %d after SIGTERM: %w: %s", name, code, err, p.LastWords())
+	}
+	y.setProgram(name, y.Binary)
+	return start()
+}
+
+// understood checks that the logs of members show no fault between versions.
+func (y *Cluster) understood(members []string) error {
+	var errs []error
+	for _, name := range members {
+		for line := range strings.Lines(y.process(name).Stderr.String()) {
+			if faultOfVersions.MatchString(line) {
+				errs = append(errs, fmt.Errorf("%s logs: %s", name, strings.TrimSpace(line)))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
