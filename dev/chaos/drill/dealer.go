@@ -52,7 +52,7 @@ func (y *Cluster) startDealer() (*dealer, error) {
 
 func (d *dealer) close() error { return d.server.Close() }
 
-// dealt sends each request to the gateway of which it is the turn.
+// dealt sends the requests to the gateways in turn.
 type dealt struct {
 	*dealer
 	streams, upgrades http.RoundTripper // HTTP/2 has no Upgrade, with which a worker connects for sessions

@@ -14,7 +14,7 @@ import (
 // Roles are the parts of a deployment that are upgraded one after the other.
 var Roles = []string{"gateways", "workers", "clients"}
 
-// mixedTime is how long runs are submitted to a deployment of which only some roles are upgraded.
+// mixedTime is how long runs are submitted before the next role is upgraded.
 const mixedTime = 3 * time.Second
 
 // drainSoon makes a worker that stops move the tasks that do not end soon.
