@@ -299,12 +299,18 @@ func TestDocumentsOfCommandsWithoutARun(t *testing.T) {
 	}
 	golden.Check(t, "testdata/validate-json.golden", strings.NewReplacer(dir, "DIR", filepath.Dir(good), "DIR").Replace(got.stdout))
 	golden.Check(t, "testdata/graph-file-json.golden", run(t, "runs", "graph", "--file", good, "-o", "json").stdout)
-	var versions map[string]string
-	must(t, json.Unmarshal([]byte(run(t, "version", "-o", "json").stdout), &versions))
-	if versions["switchyard"] == "" || versions["temporalServer"] == "" {
-		t.Errorf("%v", versions)
+	var versions struct {
+		Switchyard, TemporalServer string
+		DataLevel                  int
 	}
-	if got := run(t, "--version"); got.stdout != "switchyard version "+versions["switchyard"]+"\n" {
+	must(t, json.Unmarshal([]byte(run(t, "version", "-o", "json").stdout), &versions))
+	if versions.Switchyard == "" || versions.TemporalServer == "" || versions.DataLevel < 1 {
+		t.Errorf("%+v", versions)
+	}
+	if got := run(t, "version"); !strings.Contains(got.stdout, fmt.Sprintf("\ndata level       %d\n", versions.DataLevel)) {
+		t.Errorf("%+v", got)
+	}
+	if got := run(t, "--version"); got.stdout != "switchyard version "+versions.Switchyard+"\n" {
 		t.Errorf("%+v", got)
 	}
 }

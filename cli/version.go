@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/cli/output"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // release and commit are set by dev/release.sh, through flags of the linker. They are empty in any other build.
@@ -18,7 +19,9 @@ func newVersion(sys *system) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of this program and its main components",
-		Args:  arguments(0, 0, ""),
+		Long: `Prints the versions of this program and its main components, and the highest data level that
+the program understands: it refuses a store with a higher one.`,
+		Args: arguments(0, 0, ""),
 	}
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = func(*cobra.Command, []string) error {
@@ -27,9 +30,10 @@ func newVersion(sys *system) *cobra.Command {
 			info = &debug.BuildInfo{}
 		}
 		if format.Value == output.JSON {
-			return output.WriteJSON(sys.stdout, map[string]string{
+			return output.WriteJSON(sys.stdout, map[string]any{
 				"switchyard": versionOf(info), "commit": commitOf(info), "go": goVersion(info), "os": runtime.GOOS, "arch": runtime.GOARCH,
 				"temporalSdk": dependency(info, "go.temporal.io/sdk"), "temporalServer": dependency(info, "go.temporal.io/server"),
+				"dataLevel": historyv1.ReadableDataLevel(),
 			})
 		}
 		_, err := fmt.Fprint(sys.stdout, versions(info))
@@ -42,9 +46,9 @@ func goVersion(info *debug.BuildInfo) string { return cmp.Or(info.GoVersion, run
 
 // versions lists the versions of the program and of its main dependencies.
 func versions(info *debug.BuildInfo) string {
-	return fmt.Sprintf("switchyard       %s\ncommit           %s\nGo               %s %s/%s\nTemporal SDK     %s\nTemporal server  %s\n",
+	return fmt.Sprintf("switchyard       %s\ncommit           %s\nGo               %s %s/%s\nTemporal SDK     %s\nTemporal server  %s\ndata level       %d\n",
 		versionOf(info), commitOf(info), goVersion(info), runtime.GOOS, runtime.GOARCH,
-		dependency(info, "go.temporal.io/sdk"), dependency(info, "go.temporal.io/server"))
+		dependency(info, "go.temporal.io/sdk"), dependency(info, "go.temporal.io/server"), historyv1.ReadableDataLevel())
 }
 
 // version returns the version of this program as one word.

@@ -109,7 +109,7 @@ func TestCollectorLeavesWhatOthersWrote(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k.Store().ClaimFor(y.Conn.Fleet)
+	k.Store().ClaimFor(y.Conn.Fleet, "test")
 	for pass, claim := range []struct {
 		cluster string
 		since   time.Time

@@ -76,10 +76,14 @@ func (n *Node) registration(ctx context.Context, replaces string) *historyv1.Nod
 	s := n.presence.Snapshot(ctx)
 	s.Claims = nil // omitted, because each heartbeat reports the current claims
 	s.Name, s.Incarnation = n.cfg.Name, n.presence.Incarnation
-	return &historyv1.NodeRegistration{
+	registration := &historyv1.NodeRegistration{
 		Name: n.cfg.Name, Incarnation: n.presence.Incarnation, Machine: s.GetMachine(), Process: processIdentity(), Replaces: replaces,
 		OfflineAfter: durationpb.New(n.cfg.OfflineAfter), Snapshot: s,
 	}
+	if level := historyv1.ReadableDataLevel(); level > 1 {
+		registration.DataLevel = int32(level)
+	}
+	return registration
 }
 
 // join registers the node and returns its record. It waits for conditions that may resolve: a control process that has

@@ -30,13 +30,13 @@ const (
 )
 
 // sharedStore returns the identity of the process's store, or "" if the store is unreachable. It fails if the store
-// belongs to another cluster, and if the fleet has another store, because nodes with different stores would not find
+// belongs to another cluster or has a newer data level, and if the fleet has another store, because nodes with different stores would not find
 // each other's values. The fleet's store is the store
 // of the leader while that heartbeats. For a process with a private store, the store of the
 // previous leader counts too.
 func (c ControlConfig) sharedStore(ctx context.Context) (string, error) {
 	id, err := identityOf(ctx, c.Store)
-	if errors.Is(err, store.ErrForeign) {
+	if _, isNewer := errors.AsType[*historyv1.NewerDataError](err); isNewer || errors.Is(err, store.ErrForeign) {
 		return "", err
 	}
 	if err != nil {
@@ -102,6 +102,9 @@ func (s *nodeStore) read(ctx context.Context) (problem *string) {
 	ctx, cancel := context.WithTimeout(ctx, nodeStoreTimeout)
 	defer cancel()
 	id, err := s.store.Identify(ctx)
+	if err == nil && s.id.Load() == nil {
+		err = s.store.CheckLevel(ctx)
+	}
 	if err != nil {
 		return new(fmt.Sprintf("its store %s cannot be used: %s", s.store.Location(), err))
 	}

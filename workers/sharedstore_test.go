@@ -101,13 +101,13 @@ func TestControlProcessRefusesTheStoreOfAnotherCluster(t *testing.T) {
 	y := workertest.Shared(t)
 	dir := t.TempDir()
 	owner := openStore(t, dir)
-	owner.ClaimFor("another-cluster")
+	owner.ClaimFor("another-cluster", "test")
 	if _, err := owner.Claim(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	cfg := y.Config
 	cfg.Store = openStore(t, dir)
-	cfg.Store.ClaimFor(y.Conn.Fleet)
+	cfg.Store.ClaimFor(y.Conn.Fleet, "test")
 	c, err := workers.StartControl(t.Context(), cfg)
 	if !errors.Is(err, store.ErrForeign) || !strings.Contains(err.Error(), "--store") {
 		t.Errorf("the error is %v", err)

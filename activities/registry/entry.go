@@ -88,12 +88,22 @@ func (e *Entry) State(silence time.Duration, store string) (state, reason string
 		return v1.NodeStale, e.Known().GetStoreProblem()
 	case store != "" && e.Known().GetStore() != "" && e.Known().GetStore() != store:
 		return v1.NodeStale, OtherStore
+	case isTooOld(e.Record.GetRegistration(), historyv1.WrittenDataLevel()):
+		return v1.NodeStale, TooOld
 	}
 	return v1.NodeActive, ""
 }
 
 // OtherStore is the reason for the state of a node that uses another store than the fleet.
 const OtherStore = "its store is not that of the fleet; start its worker with the gateway's URL, or with the gateway's --store"
+
+// isTooOld reports whether a worker would misread what a fleet gives it that writes a data level.
+func isTooOld(worker *historyv1.NodeRegistration, written int) bool {
+	return max(int(worker.GetDataLevel()), 1) < written
+}
+
+// TooOld is the reason for the state of a node that would misread what its tasks get.
+const TooOld = "its worker is too old for the data of the fleet; start it with the version of the gateways"
 
 // entryOf decodes an entry from the description of its workflow.
 func entryOf(name string, d *workflowservice.DescribeWorkflowExecutionResponse) *Entry {

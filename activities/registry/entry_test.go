@@ -8,6 +8,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
@@ -33,5 +34,18 @@ func TestNodeWithAnUnreadableHeartbeatIsOffline(t *testing.T) {
 	e := entryOf("n1", &workflowservice.DescribeWorkflowExecutionResponse{PendingActivities: []*workflowpb.PendingActivityInfo{activity}})
 	if state, reason := e.State(0, ""); state != v1.NodeOffline || !strings.HasPrefix(reason, "its heartbeat cannot be read: ") {
 		t.Errorf("the node is %s: %s", state, reason)
+	}
+}
+
+func TestWorkerThatIsTooOldForTheFleet(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		reads   int32 // 0 is a worker that knows no levels
+		written int
+		want    bool
+	}{{0, 1, false}, {1, 1, false}, {2, 1, false}, {0, 2, true}, {1, 2, true}, {2, 2, false}, {2, 3, true}} {
+		if got := isTooOld(&historyv1.NodeRegistration{DataLevel: test.reads}, test.written); got != test.want {
+			t.Errorf("%+v: %t", test, got)
+		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // ClaimKey is the key of the text that names the cluster to which a store belongs.
@@ -28,9 +30,12 @@ type Claim struct {
 // reads or writes values returns ErrForeign, so that they neither mix their values with the owner's nor remove those.
 // A gateway enforces the claim on its own store. ClaimFor must be called before the first use of the Store and before
 // WithSpool, and after LimitLogs.
-func (s *Store) ClaimFor(cluster string) {
+//
+// If this program writes a data level that the store does not have yet, it first records the level there, with the version.
+// Values that it would misread are refused with a *historyv1.NewerDataError.
+func (s *Store) ClaimFor(cluster, version string) {
 	if b, ok := s.backend.(sizer); ok {
-		s.backend = &claimed{sizer: b, cluster: cluster}
+		s.backend = &claimed{sizer: b, cluster: cluster, version: version}
 	}
 }
 
@@ -52,6 +57,7 @@ func (s *Store) Claim(ctx context.Context) (Claim, error) {
 type claimed struct {
 	sizer
 	cluster string
+	version string      // of this program
 	owned   atomic.Bool // true once the claim has been read
 }
 
@@ -74,12 +80,23 @@ func (c *claimed) read(ctx context.Context) (Claim, error) {
 	if err != nil {
 		return Claim{}, err
 	}
-	err = claim.CheckOwner(c.cluster, c.location())
-	c.owned.Store(err == nil)
-	if err != nil {
+	if err := c.use(ctx, claim); err != nil {
+		c.owned.Store(false)
 		return Claim{}, err
 	}
+	c.owned.Store(true)
 	return claim, nil
+}
+
+// use prepares the store for this program unless the store has another owner or values that the program would misread.
+func (c *claimed) use(ctx context.Context, claim Claim) error {
+	if err := claim.CheckOwner(c.cluster, c.location()); err != nil {
+		return err
+	}
+	if err := checkLevel(ctx, c.sizer); err != nil {
+		return err
+	}
+	return raiseLevel(ctx, c.sizer, historyv1.WrittenDataLevel(), c.version)
 }
 
 func parseClaim(text string) (Claim, error) {

@@ -33,7 +33,7 @@ func TestStoreServesOnlyTheClusterThatClaimedIt(t *testing.T) {
 			key, cached := storekey.Status("run-00000001", 0), storekey.Cached("w", "build", "k")
 			owner := reopen(t, dir)
 			owner.LimitLogs(1 << 30)
-			owner.ClaimFor("cluster-1")
+			owner.ClaimFor("cluster-1", "test")
 			for _, key := range []string{key, cached} {
 				if err := owner.Put(t.Context(), key, []byte("x")); err != nil {
 					t.Fatal(err)
@@ -44,7 +44,7 @@ func TestStoreServesOnlyTheClusterThatClaimedIt(t *testing.T) {
 				t.Errorf("the claim is %v, %v", claim, err)
 			}
 			other := reopen(t, dir)
-			other.ClaimFor("cluster-2")
+			other.ClaimFor("cluster-2", "test")
 			for what, do := range map[string]func(ctx context.Context) error{
 				"put":        func(ctx context.Context) error { return other.Put(ctx, key, nil) },
 				"put absent": func(ctx context.Context) error { _, err := other.PutIfAbsent(ctx, key, nil); return err },
@@ -66,7 +66,7 @@ func TestStoreServesOnlyTheClusterThatClaimedIt(t *testing.T) {
 				}
 			}
 			again := reopen(t, dir)
-			again.ClaimFor("cluster-1")
+			again.ClaimFor("cluster-1", "test")
 			for _, key := range []string{key, cached} {
 				if got, err := again.Get(t.Context(), key); string(got) != "x" {
 					t.Errorf("the owner has %q, %v at %s", got, err, key)
@@ -80,7 +80,7 @@ func TestStoreServesOnlyTheClusterThatClaimedIt(t *testing.T) {
 func TestClaimSeesAnotherOwner(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, t.TempDir())
-	s.ClaimFor("cluster-1")
+	s.ClaimFor("cluster-1", "test")
 	if _, err := s.Claim(t.Context()); err != nil {
 		t.Fatal(err)
 	}

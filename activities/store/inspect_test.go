@@ -14,7 +14,7 @@ func TestInspectionShowsWhoseAStoreIs(t *testing.T) {
 		t.Errorf("without a folder: %v", err)
 	}
 	s := openAt(t, dir)
-	s.ClaimFor("cluster-1")
+	s.ClaimFor("cluster-1", "test")
 	seen, err := Inspect(t.Context(), dir, Options{})
 	if err != nil || seen != (Inspection{Location: dir, IsStore: true}) {
 		t.Errorf("a new store: %+v, %v", seen, err)

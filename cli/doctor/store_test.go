@@ -47,7 +47,7 @@ func TestStoreIsCheckedWithoutAChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			s.ClaimFor("mine")
+			s.ClaimFor("mine", "test")
 			if _, err := s.Identity(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -21,6 +21,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/gateway"
 	"switchyard/gateway/tunnel"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workers"
 	"switchyard/workers/embedded"
 	"switchyard/workflows/visibility"
@@ -84,6 +85,7 @@ const releaseMemoryAfter = 3 * time.Second
 func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	// Without a checksum, the SDK reads and hashes the whole binary before its first poll.
 	worker.SetBinaryChecksum(cfg.Version)
+	cfg.Logger.Info("starting", "version", cfg.Version, "dataLevel", historyv1.ReadableDataLevel())
 	s := &Stack{logger: cfg.Logger, failed: make(chan error, 1)}
 	s.drainSkipped, s.skipDrain = context.WithCancel(context.Background())
 	s.graceEnded, s.endGrace = context.WithCancel(context.Background())
@@ -120,6 +122,9 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 		return nil, err
 	}
 	s.addCloser("store", s.store.Close)
+	if err := checkLevel(ctx, s.store); err != nil {
+		return nil, err
+	}
 	figures, err := s.startMetrics(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -140,7 +145,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 		return nil, err
 	}
 	s.addCloser("Temporal client", func() error { s.conn.Close(); return nil })
-	s.store.ClaimFor(s.conn.Fleet)
+	s.store.ClaimFor(s.conn.Fleet, cfg.Version)
 	if cfg.Control {
 		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Version: cfg.Version, Role: cfg.Role, Retention: cfg.Retention, CleanupInterval: cfg.CleanupInterval, Leader: cfg.Leader, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore, GrantNodes: cfg.Auth.Tokens, ServerStarted: serverStarted})
 		if err != nil {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"switchyard/activities/filelock"
 	"switchyard/activities/gatewayclient"
 	"switchyard/activities/store"
 	_ "switchyard/activities/store/clouds" // s3:// and gs://
 	"switchyard/cli/exit"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // CheckControlStore returns an error if the store of a control process is a gateway.
@@ -33,6 +35,21 @@ func (s *Stack) openStore(ctx context.Context, cfg Config) (*store.Store, error)
 	}
 	kept.LimitLogs(cfg.LogQuota)
 	return kept, nil
+}
+
+// levelTimeout bounds the read of a store's data level at the start of a stack.
+const levelTimeout = 3 * time.Second
+
+// checkLevel returns an error if this program would misread values of the store. A store that is away is checked when it is first
+// used.
+func checkLevel(ctx context.Context, s *store.Store) error {
+	ctx, cancel := context.WithTimeout(ctx, levelTimeout)
+	defer cancel()
+	err := s.CheckLevel(ctx)
+	if _, isNewer := errors.AsType[*historyv1.NewerDataError](err); isNewer {
+		return err
+	}
+	return nil
 }
 
 // openGateways prepares the connection that the nodes share for their store, secrets and sessions.

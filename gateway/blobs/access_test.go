@@ -14,6 +14,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/auth"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -174,5 +175,23 @@ func TestPeopleReachNoValues(t *testing.T) {
 		}
 		_, err := s.Identity(t.Context())
 		wantCode(t, role.Word()+" reads the identity", err, connect.CodePermissionDenied)
+		wantCode(t, role.Word()+" reads the data level", s.CheckLevel(t.Context()), connect.CodePermissionDenied)
+	}
+}
+
+// TestNodeReadsTheDataLevel raises the data level of the store above what this program understands.
+func TestNodeReadsTheDataLevel(t *testing.T) {
+	t.Parallel()
+	f := start(t, "mem://")
+	a, key := f.openAs(t, node("a")), store.LevelKey(historyv1.ReadableDataLevel()+1)
+	wantCode(t, "node a stores "+key, a.Put(t.Context(), key, nil), connect.CodeInvalidArgument)
+	if err := a.CheckLevel(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := f.Store.Put(t.Context(), key, []byte("v9.0.0")); err != nil {
+		t.Fatal(err)
+	}
+	if newer, ok := errors.AsType[*historyv1.NewerDataError](a.CheckLevel(t.Context())); !ok || newer.By != "v9.0.0" {
+		t.Errorf("the store of a newer program: %v", newer)
 	}
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // Service implements BlobService on the gateway's store. Callers choose the keys. They may read the values of runs, the
-// environments and the identity of the store, and store what nodes produce. It is safe for concurrent use.
+// environments, and the identity and the data levels of the store, and store what nodes produce. It is safe for concurrent use.
 type Service struct {
 	Store  *store.Store
 	Access *nodeaccess.Access
@@ -165,6 +165,9 @@ func (s Service) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReq
 		}
 		return connect.NewResponse(&v1.GetBlobResponse{Data: []byte(id)}), nil
 	}
+	if store.IsLevelKey(key) {
+		return s.getLevel(ctx, key)
+	}
 	if isOfEnvironment(key) {
 		return s.getEnvironmentValue(ctx, key)
 	}
@@ -182,6 +185,18 @@ func (s Service) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReq
 		return nil, tooLarge(key, len(data))
 	}
 	return connect.NewResponse(&v1.GetBlobResponse{Data: data}), nil
+}
+
+// getLevel returns which version has raised the store to a data level.
+func (s Service) getLevel(ctx context.Context, key string) (*connect.Response[v1.GetBlobResponse], error) {
+	if _, err := nodeaccess.Node(ctx); err != nil {
+		return nil, err
+	}
+	by, err := s.Store.Get(ctx, key)
+	if err != nil {
+		return nil, s.classifyError(ctx, key, err)
+	}
+	return connect.NewResponse(&v1.GetBlobResponse{Data: by}), nil
 }
 
 func tooLarge(key string, bytes int) error {

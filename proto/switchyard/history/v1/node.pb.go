@@ -228,7 +228,9 @@ type NodeRegistration struct {
 	// heartbeats have stopped. Empty if no incarnation has been proven dead.
 	Replaces string `protobuf:"bytes,7,opt,name=replaces,proto3" json:"replaces,omitempty"`
 	// Process of the worker, for people.
-	Process       string `protobuf:"bytes,8,opt,name=process,proto3" json:"process,omitempty"`
+	Process string `protobuf:"bytes,8,opt,name=process,proto3" json:"process,omitempty"`
+	// Highest data level that the worker understands. Absent means 1.
+	DataLevel     int32 `protobuf:"varint,9,opt,name=data_level,json=dataLevel,proto3" json:"data_level,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -318,6 +320,13 @@ func (x *NodeRegistration) GetProcess() string {
 		return x.Process
 	}
 	return ""
+}
+
+func (x *NodeRegistration) GetDataLevel() int32 {
+	if x != nil {
+		return x.DataLevel
+	}
+	return 0
 }
 
 // NodeDrain orders a node to accept nothing new and to move what is queued on it: the argument of the update `drain` of
@@ -470,7 +479,7 @@ const file_switchyard_history_v1_node_proto_rawDesc = "" +
 	"\rregistered_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\fregisteredAt\x126\n" +
 	"\x05drain\x18\a \x01(\v2 .switchyard.history.v1.NodeDrainR\x05drain\x12\x18\n" +
 	"\adrained\x18\b \x01(\bR\adrained\x12E\n" +
-	"\x10restarting_until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0frestartingUntil\"\xb3\x02\n" +
+	"\x10restarting_until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0frestartingUntil\"\xd2\x02\n" +
 	"\x10NodeRegistration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
@@ -479,7 +488,9 @@ const file_switchyard_history_v1_node_proto_rawDesc = "" +
 	"\roffline_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\fofflineAfter\x127\n" +
 	"\bsnapshot\x18\x06 \x01(\v2\x1b.switchyard.v1.NodeSnapshotR\bsnapshot\x12\x1a\n" +
 	"\breplaces\x18\a \x01(\tR\breplaces\x12\x18\n" +
-	"\aprocess\x18\b \x01(\tR\aprocess\"k\n" +
+	"\aprocess\x18\b \x01(\tR\aprocess\x12\x1d\n" +
+	"\n" +
+	"data_level\x18\t \x01(\x05R\tdataLevel\"k\n" +
 	"\tNodeDrain\x126\n" +
 	"\bdeadline\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +

@@ -1,0 +1,57 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"connectrpc.com/connect"
+
+	historyv1 "switchyard/proto/switchyard/history/v1"
+)
+
+// levelPrefix begins the keys that say which data levels may be in a store.
+const levelPrefix = "level-"
+
+// LevelKey returns the key whose presence says that a program that writes a data level above 1 has used the store. Its value is
+// the version of the first such program. A gateway serves it but refuses to write it.
+func LevelKey(level int) string { return levelPrefix + strconv.Itoa(level) }
+
+// IsLevelKey reports whether a key is that of a data level.
+func IsLevelKey(key string) bool {
+	level, err := strconv.Atoi(strings.TrimPrefix(key, levelPrefix))
+	return err == nil && key == LevelKey(level)
+}
+
+// CheckLevel returns a *historyv1.NewerDataError if this program would misread values of the store. It changes nothing.
+func (s *Store) CheckLevel(ctx context.Context) error { return checkLevel(ctx, s.backend) }
+
+func checkLevel(ctx context.Context, b backend) error {
+	newer := &historyv1.NewerDataError{What: "the store " + b.location()}
+	for level := historyv1.ReadableDataLevel() + 1; ; level++ {
+		by, err := b.get(ctx, LevelKey(level))
+		switch {
+		case errors.Is(err, ErrNotFound), connect.CodeOf(err) == connect.CodeInvalidArgument: // a gateway of level 1 does not know the key
+			if newer.Level > 0 {
+				return newer
+			}
+			return nil
+		case err != nil:
+			return fmt.Errorf("read the data level of the store %s: %w", b.location(), err)
+		}
+		newer.Level, newer.By = level, strings.TrimSpace(string(by))
+	}
+}
+
+// raiseLevel records that a version, which writes a data level, uses a store. A program that does not understand the level refuses
+// the store from then on.
+func raiseLevel(ctx context.Context, b backend, written int, version string) error {
+	for level := 2; level <= written; level++ {
+		if _, err := b.ensure(ctx, LevelKey(level), version); err != nil {
+			return fmt.Errorf("record the data level %d: %w", level, err)
+		}
+	}
+	return nil
+}
