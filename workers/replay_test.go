@@ -15,8 +15,8 @@ import (
 	"switchyard/workflows/names"
 )
 
-// TestHistoriesOfTheFleetReplay replays the history of a node's registry entry, which drains, leaves, goes silent, returns
-// and is removed, and the history of the election.
+// TestHistoriesOfTheFleetReplay replays the histories of the registry entries of two nodes, one that drains, leaves, goes
+// silent, returns and is removed, and one that restarts, and the history of the election.
 func TestHistoriesOfTheFleetReplay(t *testing.T) {
 	t.Parallel()
 	y := workertest.Own(t, workers.ControlConfig{})
@@ -55,6 +55,20 @@ func TestHistoriesOfTheFleetReplay(t *testing.T) {
 	must(nil, reg.Remove(t.Context(), name))
 	workertest.Eventually(t, "the entry is closed", func() bool { return !entry.IsOpen() })
 	workertest.Replay(t, "node", limits.Run{}, entry.History(""))
+
+	// A worker restarts, is drained meanwhile, and comes back. Its next restart takes too long.
+	name = c.Name("r")
+	entry = &workertest.Handle{Nodes: c, ID: names.NodeWorkflowID(name)}
+	must(reg.Register(t.Context(), &historyv1.NodeRegistration{Name: name, Incarnation: "first", Machine: "m", OfflineAfter: durationpb.New(workertest.Limit)}))
+	must(nil, reg.Restart(t.Context(), name, &historyv1.NodeRestart{Incarnation: "first", Wait: durationpb.New(workertest.Limit), Kept: 2}))
+	must(reg.Drain(t.Context(), name, &historyv1.NodeDrain{Reason: "repair"}))
+	must(reg.Register(t.Context(), &historyv1.NodeRegistration{Name: name, Incarnation: "second", Machine: "m", OfflineAfter: durationpb.New(workertest.Limit)}))
+	must(reg.Undrain(t.Context(), name))
+	must(nil, reg.Restart(t.Context(), name, &historyv1.NodeRestart{Incarnation: "second", Wait: durationpb.New(time.Second), Kept: 1}))
+	c.AwaitState(name, "offline")
+	must(nil, reg.Remove(t.Context(), name))
+	workertest.Eventually(t, "the entry is closed", func() bool { return !entry.IsOpen() })
+	workertest.Replay(t, "node-restart", limits.Run{}, entry.History(""))
 
 	election := &workertest.Handle{Nodes: c, ID: names.LeaderWorkflowID}
 	workertest.Replay(t, "leader", limits.Run{}, election.History(""))
