@@ -6,6 +6,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 
+	"switchyard/workflows/dataconverter"
 	"switchyard/workflows/limits"
 )
 
@@ -13,10 +14,10 @@ import (
 // run. Its error texts are valid UTF-8.
 type guarded struct{ converter.DataConverter }
 
-// NewDataConverter returns the converter that every Temporal client of Switchyard uses: Temporal's default converter,
-// which writes messages as readable JSON, with a limit on their size.
+// NewDataConverter returns the converter that every Temporal client of Switchyard uses: that of workflows/dataconverter, with a limit
+// on the size of messages.
 func NewDataConverter() converter.DataConverter {
-	return guarded{converter.GetDefaultDataConverter()}
+	return guarded{dataconverter.Lenient()}
 }
 
 func (g guarded) ToPayload(value any) (*commonpb.Payload, error) {

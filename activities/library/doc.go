@@ -10,5 +10,5 @@
 // A definition that replaces another one also replaces its times. A schedule that a person has paused stays paused, unless the
 // new definition sets `paused` or the old one did.
 //
-// It may import proto, activities/schedules, workflows/names, workflows/definition, workflows/visibility and the Temporal SDK.
+// It may import proto, activities/schedules, workflows/names, workflows/dataconverter, workflows/definition, workflows/visibility and the Temporal SDK.
 package library

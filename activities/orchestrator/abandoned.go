@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -23,6 +22,7 @@ import (
 	"switchyard/activities/store/storekey"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dataconverter"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 )
@@ -171,7 +171,7 @@ func (o *openWork) complete(a *historypb.ActivityTaskCompletedEventAttributes, a
 func (o *openWork) end(scheduled int64) { delete(o.attempts, o.scheduled[scheduled]) }
 
 func decodeFirst(p *commonpb.Payloads, into proto.Message) error {
-	return converter.GetDefaultDataConverter().FromPayloads(p, into)
+	return dataconverter.Lenient().FromPayloads(p, into)
 }
 
 // attemptOf returns the part of a request that identifies its attempt.

@@ -13,13 +13,13 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/converter"
 
 	"switchyard/activities/heartbeat"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dataconverter"
 	"switchyard/workflows/names"
 )
 
@@ -167,7 +167,7 @@ func (c *Children) storedEnd(ctx context.Context, req *historyv1.AwaitedRun) (*h
 func endOf(event *historypb.HistoryEvent) *historyv1.RunEnd {
 	kept := func(payloads *commonpb.Payloads) *historyv1.StatusResponse {
 		var status historyv1.StatusResponse
-		if converter.GetDefaultDataConverter().FromPayloads(payloads, &status) != nil {
+		if dataconverter.Lenient().FromPayloads(payloads, &status) != nil {
 			return nil // the result of another type of workflow
 		}
 		return &status

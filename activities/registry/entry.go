@@ -7,10 +7,10 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/converter"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dataconverter"
 	"switchyard/workflows/names"
 )
 
@@ -146,5 +146,5 @@ func recordOf(name string, info *workflowpb.WorkflowExecutionInfo) *historyv1.No
 }
 
 func decode(payloads []*commonpb.Payload, into any) error {
-	return converter.GetDefaultDataConverter().FromPayloads(&commonpb.Payloads{Payloads: payloads}, into)
+	return dataconverter.Lenient().FromPayloads(&commonpb.Payloads{Payloads: payloads}, into)
 }

@@ -10,8 +10,9 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/workflows/dataconverter"
 )
 
 // maxBackfill is the maximum number of times in a backfill: Temporal lists no more times and buffers no more runs.
@@ -96,7 +97,7 @@ func (s *Schedules) startedFor(ctx context.Context, id string, from, to time.Tim
 		for _, info := range page.GetExecutions() {
 			var at time.Time
 			payload := info.GetSearchAttributes().GetIndexedFields()[scheduledForAttribute]
-			if err := converter.GetDefaultDataConverter().FromPayload(payload, &at); err == nil {
+			if err := dataconverter.Lenient().FromPayload(payload, &at); err == nil {
 				times = append(times, at)
 			}
 		}

@@ -8,5 +8,5 @@
 //
 // A backfill starts only the missing runs: Temporal's own backfill would start a second run under the id of the first.
 //
-// It may import proto, workflows/cron, workflows/definition, workflows/names and the Temporal SDK.
+// It may import proto, workflows/cron, workflows/dataconverter, workflows/definition, workflows/names and the Temporal SDK.
 package schedules

@@ -7,11 +7,11 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/converter"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/cron"
+	"switchyard/workflows/dataconverter"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
@@ -92,7 +92,7 @@ func runsOf(actions []*schedulepb.ScheduleActionResult) []*v1.ScheduledRun {
 // workflowOf returns the workflow name in an input of Run, or "" if the input cannot be read.
 func workflowOf(input *commonpb.Payloads) string {
 	in := &historyv1.RunInput{}
-	if err := converter.GetDefaultDataConverter().FromPayloads(input, in); err != nil {
+	if err := dataconverter.Lenient().FromPayloads(input, in); err != nil {
 		return ""
 	}
 	if in.GetWorkflow() != "" {

@@ -6,5 +6,5 @@
 //	DeleteEnvironment ──> ends a creation, or: does an open run name it? ──> library
 //
 // Of this module it may import proto, activities/executor, gateway/auth, gateway/paging, gateway/rpcerror, gateway/runindex,
-// gateway/runview, workflows/definition, workflows/names and workflows/nearest.
+// gateway/runview, workflows/dataconverter, workflows/definition, workflows/names and workflows/nearest.
 package environments

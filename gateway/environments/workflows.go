@@ -14,7 +14,6 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -24,6 +23,7 @@ import (
 	"switchyard/gateway/runview"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dataconverter"
 	"switchyard/workflows/names"
 )
 
@@ -101,7 +101,7 @@ func (w Workflows) isShown(info *workflowpb.WorkflowExecutionInfo) bool {
 // environmentIn returns the environment in the memo of a workflow, or nil if the memo has none, as after Forget.
 func environmentIn(memo *commonpb.Memo) *v1.Environment {
 	e := &v1.Environment{}
-	if payload := memo.GetFields()[names.EnvironmentMemo]; payload == nil || converter.GetDefaultDataConverter().FromPayload(payload, e) != nil {
+	if payload := memo.GetFields()[names.EnvironmentMemo]; payload == nil || dataconverter.Lenient().FromPayload(payload, e) != nil {
 		return nil
 	}
 	return e
@@ -124,7 +124,7 @@ func addProgress(e *v1.Environment, pending []*workflowpb.PendingActivityInfo) {
 			e.Error = "waiting for node " + e.GetNode() + " begins"
 		}
 		progress := &historyv1.CaptureProgress{}
-		if beats := p.GetHeartbeatDetails().GetPayloads(); len(beats) > 0 && converter.GetDefaultDataConverter().FromPayload(beats[0], progress) == nil {
+		if beats := p.GetHeartbeatDetails().GetPayloads(); len(beats) > 0 && dataconverter.Lenient().FromPayload(beats[0], progress) == nil {
 			e.Size = progress.GetSize()
 		}
 	}

@@ -9,5 +9,5 @@
 // store if it is large. Views of a Reader are shared and immutable; a Poller has a view of its own.
 //
 // Of this module it may import proto, gateway/rpcerror, activities/store, activities/registry, workflows/names,
-// workflows/nearest, workflows/phrase, workflows/visibility and workflows/definition.
+// workflows/nearest, workflows/phrase, workflows/visibility, workflows/dataconverter and workflows/definition.
 package runview

@@ -10,13 +10,13 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/store"
 	"switchyard/gateway/rpcerror"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dataconverter"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/visibility"
 )
@@ -42,7 +42,7 @@ func (r *Reader) Input(ctx context.Context, exec *commonpb.WorkflowExecution) (*
 	}
 	var in historyv1.RunInput
 	payloads := start.GetWorkflowExecutionStartedEventAttributes().GetInput()
-	if err := converter.GetDefaultDataConverter().FromPayloads(payloads, &in); err != nil {
+	if err := dataconverter.Lenient().FromPayloads(payloads, &in); err != nil {
 		return nil, unreadableInput(exec, err)
 	}
 	if key := in.GetStored(); key != "" {

@@ -7,12 +7,12 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dataconverter"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
 )
@@ -91,6 +91,6 @@ func progressOf(details *commonpb.Payloads) (*historyv1.ExecuteProgress, bool) {
 		return nil, false
 	}
 	var progress historyv1.ExecuteProgress
-	err := converter.GetDefaultDataConverter().FromPayloads(details, &progress)
+	err := dataconverter.Lenient().FromPayloads(details, &progress)
 	return &progress, err == nil
 }

@@ -47,7 +47,7 @@
 // execution knows the newest updates that were carried out: one that is sent again, because its answer was lost, changes nothing.
 //
 // It may import proto, workflows/core/flight, workflows/core/fanout, workflows/core/child, workflows/core/command, workflows/core/dag, workflows/core/dataflow,
-// workflows/definition, workflows/eventlog, workflows/calls, workflows/limits, workflows/names, workflows/options, workflows/phrase, workflows/structs, workflows/view and
+// workflows/dataconverter, workflows/definition, workflows/eventlog, workflows/calls, workflows/limits, workflows/names, workflows/options, workflows/phrase, workflows/structs, workflows/view and
 // workflows/visibility, and of Temporal only go.temporal.io/sdk/workflow, temporal and converter, and go.temporal.io/api/enums.
 // Activities are called by the names in workflows/names.
 package run
