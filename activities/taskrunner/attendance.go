@@ -47,8 +47,8 @@ type attendance struct {
 	// inUse is the heartbeat time-out of the activity that the lease follows, and acked its acknowledged heartbeats.
 	inUse time.Duration
 	acked acknowledged
-	// leftAt is when the activity left, and alone how long the attempt may then continue. released is set once the server
-	// has the activity's answer.
+	// leftAt is when the activity left, and alone how long its run then waits for the attempt, which ends earlier. released is set
+	// once the server has the activity's answer.
 	leftAt   executor.Instant
 	alone    time.Duration
 	released bool
@@ -134,7 +134,11 @@ func (w *attendance) resume(timeout time.Duration, beatAt, sent executor.Instant
 	w.follow()
 }
 
-// detach makes the waiting activity leave the attempt, which may then continue for a while, and at least as long as its lease. It
+// aloneEnd returns when nothing of an attempt may be left, counted from when its activity left it, if its run waits for a time. The
+// difference is for a clock that is slow, and for ending the attempt.
+func aloneEnd(alone time.Duration) time.Duration { return alone * 8 / 10 }
+
+// detach makes the waiting activity leave the attempt, for which its run then waits for a while, and longer than its lease. It
 // returns false if the attempt has ended or is about to.
 func (w *attendance) detach(alone time.Duration, ending func() error) bool {
 	w.mu.Lock()
@@ -144,9 +148,9 @@ func (w *attendance) detach(alone time.Duration, ending func() error) bool {
 	}
 	if w.left != nil {
 		close(w.left)
-		alone = max(alone, w.activity.heartbeat, w.lease.Length())
+		alone = max(alone, w.activity.heartbeat, w.lease.Length()*10/8)
 		w.left, w.leftAt, w.alone = nil, executor.Now(), alone
-		w.file.update(func(k *recoveryState) { k.AloneUntil = time.Now().Add(alone) })
+		w.file.update(func(k *recoveryState) { k.AloneUntil = time.Now().Add(aloneEnd(alone)) })
 		w.beatNow()
 	}
 	return true
@@ -169,7 +173,7 @@ func (w *attendance) sender() (of activityRef, released bool) {
 	return w.activity, w.released
 }
 
-// detachedLease returns how long the attempt may continue without an activity, from when the newest one left it.
+// detachedLease returns how long the run waits for the attempt without an activity, from when the newest one left it.
 func (w *attendance) detachedLease() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,7 +204,7 @@ func (w *attendance) gone(number int) error {
 	// The server does not know the activity because it has the answer. If the heartbeat time-out had passed instead, the
 	// lease would be over, too, and could not be renewed.
 	w.released = true
-	w.lease.RenewUntil(w.leftAt.Add(w.alone))
+	w.lease.RenewUntil(w.leftAt.Add(aloneEnd(w.alone)))
 	return errDetached
 }
 
@@ -241,7 +245,7 @@ func (w *attendance) createFile(path string, state recoveryState) error {
 	defer w.mu.Unlock()
 	state.attend(w.activity)
 	if w.left == nil { // the attempt was detached while it waited
-		state.AloneUntil = time.Now().Add(w.alone)
+		state.AloneUntil = time.Now().Add(aloneEnd(w.alone))
 	}
 	return w.file.create(path, state)
 }

@@ -281,8 +281,8 @@ func TestLeaseBelongsToTheActivity(t *testing.T) {
 	if !a.attendance.detach(time.Second, running) {
 		t.Fatal("it is not detached")
 	}
-	if got := a.attendance.detachedLease(); got != raised {
-		t.Errorf("detached for %v, want the length of the lease, %v", got, raised)
+	if got := a.attendance.detachedLease(); got*8/10 != raised {
+		t.Errorf("detached for %v, want more than the length of the lease, %v", got, raised)
 	}
 	a.attendance.reattach(minuteActivity("three"))
 	lengthIs(t, a, "reattached, and not acknowledged", raised)
