@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,10 +42,11 @@ type Options struct {
 type Cluster struct {
 	Options
 	ctx      context.Context
-	temporal string  // address of the Temporal server
-	engine   *engine // nil if the cluster has no container engine of its own
-	store    string  // location of the gateways' store
-	bucket   *bucket // nil if the store is a folder
+	temporal string           // address of the Temporal server
+	engine   *engine          // nil if the cluster has no container engine of its own
+	store    string           // location of the gateways' store
+	bucket   *bucket          // nil if the store is a folder
+	model    *httptest.Server // nil if the cluster has no agents
 	gateways []string
 	dealer   *dealer // nil if clients and workers know the gateways
 
@@ -272,7 +275,15 @@ func (y *Cluster) report(format string, args ...any) { fmt.Fprintf(y.Report, for
 
 // close kills the remaining processes of the cluster, and returns an error for those that should have ended.
 func (y *Cluster) close() error {
+	y.mu.Lock()
+	members := maps.Clone(y.members)
+	y.mu.Unlock()
 	var errs []error
+	for name, p := range members {
+		if name != engineName {
+			errs = append(errs, p.Kill())
+		}
+	}
 	if y.engine != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(y.ctx), y.Scale.Limit)
 		defer cancel()
@@ -280,14 +291,15 @@ func (y *Cluster) close() error {
 	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	for _, p := range y.members {
-		errs = append(errs, p.Kill())
-	}
 	for _, p := range y.proxies {
 		p.Close()
 	}
 	if y.bucket != nil {
 		errs = append(errs, y.bucket.server.Close())
+	}
+	if y.model != nil {
+		y.model.CloseClientConnections()
+		y.model.Close()
 	}
 	return errors.Join(append(errs, y.awaitNoProcess())...)
 }
@@ -302,7 +314,8 @@ func (y *Cluster) awaitNoProcess() error {
 	defer cancel()
 	err := processes.Eventually(ctx, "nothing is left of the tasks of dead workers", func() (bool, error) { return len(y.left()) == 0, nil })
 	for _, pid := range y.left() {
-		err = fmt.Errorf("%w; process %d is left", err, pid)
+		words, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended by now
+		err = fmt.Errorf("%w; process %d is left: %q", err, pid, words)
 		_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended by now
 	}
 	return err

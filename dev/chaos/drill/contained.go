@@ -49,11 +49,19 @@ func contained(name string, ticks ...int) definition {
 	return d
 }
 
+// container returns the definition of the container task that performs a job. Its worker was started by startContainerWorker.
+func (y *Cluster) container(j job) taskSpec {
+	t := y.task(j)
+	t.Type = "container"
+	t.Spec = map[string]any{"image": engineImage, "pullPolicy": "never", "network": "none", "command": taskCommand}
+	return t
+}
+
 // shared returns the folder that is mounted in all containers.
 func (y *Cluster) shared() string { return filepath.Join(y.Dir, "shared") }
 
-// startContained starts a cluster with an engine and a worker that runs containers.
-func (y *Cluster) startContained(worker string) error {
+// startContained starts a cluster with an engine and workers that run containers.
+func (y *Cluster) startContained(workers ...string) error {
 	if err := os.Mkdir(y.shared(), 0o700); err != nil {
 		return err
 	}
@@ -63,14 +71,17 @@ func (y *Cluster) startContained(worker string) error {
 	if err := y.start(); err != nil {
 		return err
 	}
-	if err := y.startContainerWorker(worker); err != nil {
-		return err
+	for _, worker := range workers {
+		if err := y.startContainerWorker(worker); err != nil {
+			return err
+		}
 	}
-	return y.awaitNodes(worker)
+	return y.awaitNodes(workers...)
 }
 
+// startContainerWorker starts a worker that mounts the folder of the cluster into its containers.
 func (y *Cluster) startContainerWorker(name string) error {
-	return y.startWorker(name, "--shared-dir", y.shared())
+	return y.startWorker(name, "--shared-dir", y.shared(), "--mount", y.Dir+":"+y.Dir, "--max-parallel", "32")
 }
 
 // containerMarks is what the marks show about one container of a task.

@@ -53,11 +53,14 @@ type job struct {
 // backoffMs is the back-off before each retry of a drill's task, in ms.
 const backoffMs = 200
 
+// taskCommand runs the program of a drill's tasks.
+const taskCommand = `sh "$CHAOS_DIR/task.sh"`
+
 // task returns the definition of the shell task that performs a job.
 func (y *Cluster) task(j job) taskSpec {
 	t := taskSpec{
 		Type: "shell",
-		Spec: map[string]any{"command": `sh "$CHAOS_DIR/task.sh"`},
+		Spec: map[string]any{"command": taskCommand},
 		Env: map[string]string{
 			"CHAOS_DIR": y.Dir, clusterVariable: y.Dir, "CHAOS_TICKS": strconv.Itoa(j.ticks), "CHAOS_GATE": j.gate, "CHAOS_FAILS": strconv.Itoa(j.fails),
 		},

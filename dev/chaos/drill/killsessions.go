@@ -20,7 +20,7 @@ func killSessions(y *Cluster) error {
 	}
 	seed := uint64(time.Now().UnixNano())
 	dice := rand.New(rand.NewPCG(seed, 0))
-	s := &sessionDrill{cluster: y}
+	s := &sessionDrill{cluster: y, count: machinesAtOnce}
 	if err := s.startMachines(); err != nil {
 		return err
 	}
@@ -74,6 +74,7 @@ type sessionFault struct {
 // sessionDrill holds the machines of a cluster and the sessions with them.
 type sessionDrill struct {
 	cluster  *Cluster
+	count    int // number of machines
 	run      string
 	machines []*machine
 	forward  *forward
@@ -97,6 +98,11 @@ func (s *sessionDrill) survive(f sessionFault) error {
 		}
 		return s.startMachines()
 	}
+	return s.checkMachines()
+}
+
+// checkMachines checks that the machines and new sessions with them work, and what has become of the open sessions.
+func (s *sessionDrill) checkMachines() error {
 	back := time.Now()
 	for _, m := range s.machines {
 		if err := s.checkMarks(m); err != nil {

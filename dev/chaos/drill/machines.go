@@ -38,7 +38,7 @@ type machine struct {
 func (s *sessionDrill) startMachines() (err error) {
 	y := s.cluster
 	d := definition{Name: "desks", Tasks: map[string]taskSpec{}}
-	for i := range machinesAtOnce {
+	for i := range s.count {
 		d.Tasks[fmt.Sprintf("desk%d", i)] = taskSpec{
 			Type:      v1.TypeVPS,
 			Spec:      map[string]any{"image": engineImage, "pullPolicy": "never", "network": "none"},

@@ -6,7 +6,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // mark is a line that an attempt wrote; see task.sh.
@@ -51,19 +54,28 @@ func parseMark(line string) (mark, error) {
 		return mark{}, fmt.Errorf("%q is none", line)
 	}
 	_, claim, _ := strings.Cut(f[5], "/c")
-	var numbers [5]int64
-	for i, number := range []string{f[0], f[4], claim, f[7], f[8]} {
-		n, err := strconv.ParseInt(number, 10, 64)
-		if err != nil {
+	uptime, err := time.ParseDuration(f[0] + "s")
+	if err != nil {
+		return mark{}, fmt.Errorf("%q: %w", line, err)
+	}
+	var numbers [4]int
+	for i, number := range []string{f[4], claim, f[7], f[8]} {
+		if numbers[i], err = strconv.Atoi(number); err != nil {
 			return mark{}, fmt.Errorf("%q: %w", line, err)
 		}
-		numbers[i] = n
 	}
 	return mark{
-		at: time.Unix(0, numbers[0]), what: f[1], run: f[2], task: f[3],
-		attempt: int(numbers[1]), row: f[5], claim: int(numbers[2]), node: f[6], pid: int(numbers[3]), ticks: int(numbers[4]),
+		at: booted().Add(uptime), what: f[1], run: f[2], task: f[3],
+		attempt: numbers[0], row: f[5], claim: numbers[1], node: f[6], pid: numbers[2], ticks: numbers[3],
 	}, nil
 }
+
+// booted returns when this machine was started.
+var booted = sync.OnceValue(func() time.Time {
+	var uptime unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &uptime) // the clock exists
+	return time.Now().Add(-time.Duration(uptime.Nano()))
+})
 
 // execution is what the marks show about one claim of a task or an instance.
 type execution struct {

@@ -2,6 +2,7 @@ package drill
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -13,113 +14,153 @@ import (
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
-const (
-	// ageScale is how much faster attempts age at another scale than full.
-	ageScale = 10
-	// oldTasks is the number of tasks of an age.
-	oldTasks = 10
-)
+// ageScale is how much faster attempts age at another scale than full.
+const ageScale = 10
 
-// oldAttempts stops Temporal for 5 s, for 30 s, and for 5 min under tasks that are 40 min, 6 min and 1 s old. Tasks
-// continue if much would be lost with them: only the youngest end in the second outage, and only the oldest do not in the third. The
-// others start again when their lease is over.
+// aged returns a duration at the scale of the cluster, whose attempts may age faster.
+func (y *Cluster) aged(d time.Duration) time.Duration {
+	if y.Scale.Name != Full.Name {
+		return d / ageScale
+	}
+	return d
+}
+
+// cohort is a run with tasks of one age.
+type cohort struct {
+	id    string
+	tasks []string
+	age   string
+	// survives is the longest outage that its tasks survive.
+	survives time.Duration
+}
+
+// oldAttempts stops Temporal for 5 s, for 30 s, and for 5 min under shell tasks, containers, an agent and a machine that are 40 min,
+// 6 min and 1 s old. Tasks continue if much would be lost with them: only the youngest end in the second outage, and only the oldest
+// do not in the third. The others start again when their lease is over. The machine always continues.
 func oldAttempts(y *Cluster) error {
-	if err := y.start("a", "b"); err != nil {
+	if err := y.startContained("a", "b"); err != nil {
 		return err
 	}
-	scaled := func(d time.Duration) time.Duration {
-		if y.Scale.Name != Full.Name {
-			return d / ageScale
-		}
-		return d
+	if err := y.startModel("a", "b"); err != nil {
+		return err
+	}
+	machines := &sessionDrill{cluster: y, count: 1}
+	if err := machines.startMachines(); err != nil {
+		return err
 	}
 	gate := y.gate("work")
-	ids := map[string]string{}
-	begin := func(age string) error {
-		d := y.crowd(age, oldTasks, job{gate: gate})
-		id, err := y.submitGrowing(d, scaled(15*time.Second), scaled(10*time.Minute))
+	var cohorts []*cohort
+	for _, of := range []struct {
+		cohort
+		waits              time.Duration // until the next one starts
+		shells, containers int
+		hasAgent           bool
+	}{
+		{cohort{age: "40min", survives: 5 * time.Minute}, 34 * time.Minute, 17, 2, false},
+		{cohort{age: "6min", survives: 30 * time.Second}, 6 * time.Minute, 17, 2, true},
+		{cohort{age: "1s", survives: 5 * time.Second}, time.Second, 16, 1, false},
+	} {
+		d := y.crowd("aged-"+of.age, of.shells, job{gate: gate, tick: 0.3})
+		for i := range of.containers {
+			d.Tasks[fmt.Sprintf("container%d", i)] = y.container(job{gate: gate, tick: 0.3})
+		}
+		if of.hasAgent {
+			d.Tasks["agent"] = y.agent(job{gate: gate, tick: 0.3})
+		}
+		c := &of.cohort
+		id, err := y.submitGrowing(d, y.aged(15*time.Second), y.aged(10*time.Minute))
 		if err != nil {
 			return err
 		}
-		ids[age] = id
-		return y.awaitStarted(id, namesOf(d), "", oldTasks)
-	}
-	outage := func(length time.Duration, survivors ...string) error {
-		if err := y.freeze(serverName); err != nil {
+		c.id, c.tasks, cohorts = id, namesOf(d), append(cohorts, c)
+		if err := y.awaitStarted(id, c.tasks, "", len(c.tasks)); err != nil {
 			return err
 		}
-		if err := y.pause(scaled(length)); err != nil {
+		if err := y.pause(y.aged(of.waits)); err != nil {
 			return err
 		}
-		if err := y.thaw(serverName); err != nil {
+	}
+	for _, length := range []time.Duration{5 * time.Second, 30 * time.Second, 5 * time.Minute} {
+		// The leases are shorter for a while after an outage, in which the server may have lost the newest heartbeats.
+		if err := y.pause(y.aged(time.Minute)); err != nil {
 			return err
 		}
-		for age, id := range ids {
-			tasks := namesOf(y.crowd(age, oldTasks, job{}))
-			var ended int
-			err := y.eventually(fmt.Sprintf("the tasks of age %s are running after an outage of %s", age, length), func() (bool, error) {
-				ended = 0
-				for _, task := range tasks {
-					executions, err := y.executions(id, task)
-					if err != nil || len(executions) == 0 {
-						return false, err
-					}
-					last := executions[len(executions)-1]
-					if !last.term.IsZero() || time.Since(last.lastSign) > time.Second {
-						return false, nil // it has been ended, and has not started again
-					}
-					if len(executions) > 1 {
-						ended++
-					}
-				}
-				return true, nil
-			})
-			if err != nil {
-				return err
-			}
-			y.report("after an outage of %s, %d of %d tasks of age %s have been started again", length, ended, oldTasks, age)
+		if err := y.outage(length, cohorts); err != nil {
+			return fmt.Errorf("after an outage of %s: %w", length, err)
 		}
-		for _, age := range survivors {
-			if err := y.untouched(ids[age], namesOf(y.crowd(age, oldTasks, job{}))); err != nil {
-				return fmt.Errorf("an outage of %s has ended tasks of age %s: %w", length, age, err)
-			}
+		if err := machines.checkMachines(); err != nil {
+			return fmt.Errorf("after an outage of %s: %w", length, err)
 		}
-		return nil
-	}
-	const oldest, middle, youngest = "40min", "6min", "1s"
-	if err := begin(oldest); err != nil {
-		return err
-	}
-	if err := y.pause(scaled(34 * time.Minute)); err != nil {
-		return err
-	}
-	if err := begin(middle); err != nil {
-		return err
-	}
-	if err := y.pause(scaled(6 * time.Minute)); err != nil {
-		return err
-	}
-	if err := begin(youngest); err != nil {
-		return err
-	}
-	if err := outage(5*time.Second, oldest, middle, youngest); err != nil {
-		return err
-	}
-	if err := outage(30*time.Second, oldest, middle); err != nil {
-		return err
-	}
-	if err := outage(5*time.Minute, oldest); err != nil {
-		return err
 	}
 	if err := y.open(gate); err != nil {
 		return err
 	}
-	for _, id := range ids {
-		if _, err := y.finished(id); err != nil {
+	for _, c := range cohorts {
+		if _, err := y.finished(c.id); err != nil {
 			return err
 		}
 	}
+	return machines.stopMachines()
+}
+
+// outage stops Temporal for a while, and waits until all tasks run again. Those that survive it have not noticed, and the others have
+// been ended.
+func (y *Cluster) outage(length time.Duration, cohorts []*cohort) error {
+	began := time.Now()
+	if err := y.freeze(serverName); err != nil {
+		return err
+	}
+	if err := y.pause(y.aged(length)); err != nil {
+		return err
+	}
+	if err := y.thaw(serverName); err != nil {
+		return err
+	}
+	for _, c := range cohorts {
+		err := y.eventually("the tasks of age "+c.age+" run", func() (bool, error) { return y.areRunning(c.id, c.tasks) })
+		if err != nil {
+			return err
+		}
+		if length <= c.survives {
+			err = y.untouched(c.id, c.tasks)
+		} else {
+			err = y.ended(c.id, c.tasks, began)
+		}
+		if err != nil {
+			return fmt.Errorf("tasks of age %s: %w", c.age, err)
+		}
+	}
 	return nil
+}
+
+// areRunning reports whether the newest execution of each task is running.
+func (y *Cluster) areRunning(id string, tasks []string) (bool, error) {
+	for _, task := range tasks {
+		executions, err := y.executions(id, task)
+		if err != nil || len(executions) == 0 {
+			return false, err
+		}
+		last := executions[len(executions)-1]
+		if !last.term.IsZero() || time.Since(last.lastSign) > time.Second {
+			return false, nil // it has been ended, and has not started again
+		}
+	}
+	return true, nil
+}
+
+// ended checks that each task has been started again since a time.
+func (y *Cluster) ended(id string, tasks []string, since time.Time) error {
+	var errs []error
+	for _, task := range tasks {
+		executions, err := y.executions(id, task)
+		if err != nil {
+			return err
+		}
+		if !executions[len(executions)-1].start.After(since) {
+			errs = append(errs, fmt.Errorf("task %s has noticed nothing: %+v", task, executions))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // submitGrowing starts a run with a heartbeat time-out that grows up to longest.

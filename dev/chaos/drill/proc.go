@@ -2,6 +2,8 @@ package drill
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,4 +26,22 @@ func processesWith(entry string) []int {
 		}
 	}
 	return found
+}
+
+// isStopped reports whether every thread of a process is stopped, as after SIGSTOP once its calls of the system have returned.
+func isStopped(pid int) (bool, error) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid)) // the pattern is valid
+	for _, file := range files {
+		stat, err := os.ReadFile(file)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // the thread has ended
+		}
+		if err != nil {
+			return false, err
+		}
+		if state := stat[bytes.LastIndexByte(stat, ')')+2]; state != 'T' {
+			return false, nil
+		}
+	}
+	return true, nil
 }

@@ -7,9 +7,16 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
+	"time"
+
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/sdk/client"
+	sdklog "go.temporal.io/sdk/log"
 
 	"switchyard/workers/embedded"
+	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
 )
 
@@ -72,11 +79,43 @@ func (y *Cluster) restartServer() error {
 	if err != nil {
 		return err
 	}
-	env := append(y.env(), ServerVariables(filepath.Join(y.Dir, "temporal.db"), y.temporal)...)
+	env := append(y.env(), ServerVariables(y.database(), y.temporal)...)
 	p, err := y.startProcess(serverName, env, self)
 	if err != nil {
 		return err
 	}
 	_, err = p.Field(y.ctx, "Temporal")
 	return err
+}
+
+// database returns the path of the server's database.
+func (y *Cluster) database() string { return filepath.Join(y.Dir, "temporal.db") }
+
+// dial returns a Temporal client of the cluster's server.
+func (y *Cluster) dial() (client.Client, error) {
+	return client.DialContext(y.ctx, client.Options{HostPort: y.temporal, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
+}
+
+// pendingActivities returns the activities of the newest execution of a run that have not ended.
+func (y *Cluster) pendingActivities(c client.Client, id string) ([]*workflowpb.PendingActivityInfo, error) {
+	desc, err := c.DescribeWorkflowExecution(y.ctx, id, "")
+	return desc.GetPendingActivities(), err
+}
+
+// hasActivity reports whether the newest execution of a run has an activity of a type that has not ended.
+func (y *Cluster) hasActivity(c client.Client, id, of string) (bool, error) {
+	pending, err := y.pendingActivities(c, id)
+	return slices.ContainsFunc(pending, func(p *workflowpb.PendingActivityInfo) bool { return p.GetActivityType().GetName() == of }), err
+}
+
+// heartbeatTimeouts returns the heartbeat time-outs of the attempts of a run that have not ended, by activity id.
+func (y *Cluster) heartbeatTimeouts(c client.Client, id string) (map[string]time.Duration, error) {
+	pending, err := y.pendingActivities(c, id)
+	timeouts := map[string]time.Duration{}
+	for _, p := range pending {
+		if p.GetActivityType().GetName() == names.ExecuteActivity {
+			timeouts[p.GetActivityId()] = p.GetActivityOptions().GetHeartbeatTimeout().AsDuration()
+		}
+	}
+	return timeouts, err
 }

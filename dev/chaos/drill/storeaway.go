@@ -3,14 +3,10 @@ package drill
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"go.temporal.io/sdk/client"
-	sdklog "go.temporal.io/sdk/log"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -273,11 +269,6 @@ func (y *Cluster) logIsWhole(id, task string) error {
 		err = fmt.Errorf("%w; it is %q, and the result %q", err, got, want)
 	}
 	return err
-}
-
-// dial returns a Temporal client of the cluster's server.
-func (y *Cluster) dial() (client.Client, error) {
-	return client.DialContext(y.ctx, client.Options{HostPort: y.temporal, Logger: sdklog.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 }
 
 func (y *Cluster) storeDir() string { return filepath.Join(y.Dir, "store") }

@@ -1,10 +1,10 @@
 # What every task of a drill runs. Each attempt writes a file of marks, one line each, that no other task or instance writes:
 #
-#	<time in ns> <what> <run> <task or instance> <attempt> <claim> <node> <pid> <ticks>
+#	<seconds since boot> <what> <run> <task or instance> <attempt> <claim> <node> <pid> <ticks>
 #
 # start, tick (still alive), child (a process that it left in the background), term (SIGTERM arrived), fail, end; and
 # overlap: a process of an earlier claim was alive when this one started. The claim is that of SWITCHYARD_CLAIM without
-# the run: all instances of a batch have the same.
+# the run: all instances of a batch have the same. In a container, it is the name of the container and 0.
 #
 # Settings, from the environment of the task: CHAOS_DIR; CHAOS_TICKS, how many ticks to work; CHAOS_TICK, the length of
 # one in seconds; CHAOS_GATE, a file that must exist before the task ends; CHAOS_TREE, leave processes that are hard to
@@ -13,11 +13,12 @@
 name=${SWITCHYARD_TASK_ID##*/}
 file="$CHAOS_DIR/marks/$SWITCHYARD_RUN_ID.$name"
 claim=${SWITCHYARD_CLAIM#*/}
+claim=${claim:-$HOSTNAME/c0}
 n=0
 
 mark() {
-	# A signal to the group ends date as well.
-	until now=$(date +%s%N) && [ -n "$now" ]; do :; done
+	# It is the same in containers, and no process has to be started for it.
+	read -r now _ </proc/uptime
 	echo "$now $1 $SWITCHYARD_RUN_ID $name $SWITCHYARD_ATTEMPT $claim $SWITCHYARD_NODE ${2:-$$} $n" >>"$file"
 }
 

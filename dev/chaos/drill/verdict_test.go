@@ -10,7 +10,7 @@ import (
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
-	at := func(second int) string { return fmt.Sprint(time.Unix(1_800_000_000+int64(second), 0).UnixNano()) }
+	at := func(second int) string { return fmt.Sprintf("%d.00", second) }
 	completed := func(by string) runTask {
 		task := runTask{State: "completed"}
 		task.Result.Stdout = by
@@ -43,7 +43,7 @@ func TestJudge(t *testing.T) {
 				t.Fatal(err)
 			}
 			if test.killed > 0 {
-				y.strikes["a"] = []time.Time{time.Unix(1_800_000_000+int64(test.killed), 0)}
+				y.strikes["a"] = []time.Time{booted().Add(time.Duration(test.killed) * time.Second)}
 			}
 			if test.marks != "" {
 				// An incomplete line does not count.

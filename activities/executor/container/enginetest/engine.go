@@ -71,7 +71,7 @@ func importOnce(do func() error) error {
 }
 
 // applets are the programs of the image.
-var applets = strings.Fields("sh setsid true false sleep cat echo yes head tail dd ls env id kill mkdir touch printf wc seq test rm pwd ps grep trap stat mount nc ip ln stty")
+var applets = strings.Fields("sh setsid true false sleep cat echo yes head tail dd ls env id kill mkdir touch printf wc seq test rm pwd ps grep trap stat mount nc ip ln stty tr")
 
 // Import creates the image under a name. It needs Debian's package busybox-static.
 func Import(docker *client.Client, name string) error {
