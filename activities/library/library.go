@@ -173,7 +173,7 @@ func ownerOf(s *schedulepb.Schedule) string {
 	note := schedules.ParseNote(s.GetState().GetNotes())
 	memo := s.GetAction().GetStartWorkflow().GetMemo().GetFields()[ownerMemo]
 	var owner string
-	if !note.StoredAt.IsZero() || dataconverter.Lenient().FromPayload(memo, &owner) != nil {
+	if !note.StoredAt.IsZero() || dataconverter.New().FromPayload(memo, &owner) != nil {
 		return note.Owner
 	}
 	return owner
@@ -240,7 +240,7 @@ func (l *Library) actionOf(def *v1.Definition, o PutOptions) (*workflowpb.NewWor
 	if len(text) > maxBytes {
 		return nil, fmt.Errorf("%w: it takes %d bytes, compressed, and may take %d", ErrTooLarge, len(text), maxBytes)
 	}
-	input, err := dataconverter.Lenient().ToPayloads(in)
+	input, err := dataconverter.New().ToPayloads(in)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +252,7 @@ func (l *Library) actionOf(def *v1.Definition, o PutOptions) (*workflowpb.NewWor
 	}
 	var memo *commonpb.Memo
 	if o.Owner != "" {
-		owner, err := dataconverter.Lenient().ToPayload(o.Owner)
+		owner, err := dataconverter.New().ToPayload(o.Owner)
 		if err != nil {
 			return nil, err
 		}
@@ -292,7 +292,7 @@ func definitionOf(s *schedulepb.Schedule) (*v1.Definition, error) {
 		return nil, errors.New("its schedule does not start this workflow")
 	}
 	in := &historyv1.RunInput{}
-	if err := dataconverter.Lenient().FromPayloads(action.GetInput(), in); err != nil {
+	if err := dataconverter.New().FromPayloads(action.GetInput(), in); err != nil {
 		return nil, err
 	}
 	in, err := definition.Unpack(in)

@@ -171,7 +171,7 @@ func (o *openWork) complete(a *historypb.ActivityTaskCompletedEventAttributes, a
 func (o *openWork) end(scheduled int64) { delete(o.attempts, o.scheduled[scheduled]) }
 
 func decodeFirst(p *commonpb.Payloads, into proto.Message) error {
-	return dataconverter.Lenient().FromPayloads(p, into)
+	return dataconverter.New().FromPayloads(p, into)
 }
 
 // attemptOf returns the part of a request that identifies its attempt.

@@ -167,7 +167,7 @@ func (c *Children) storedEnd(ctx context.Context, req *historyv1.AwaitedRun) (*h
 func endOf(event *historypb.HistoryEvent) *historyv1.RunEnd {
 	kept := func(payloads *commonpb.Payloads) *historyv1.StatusResponse {
 		var status historyv1.StatusResponse
-		if dataconverter.Lenient().FromPayloads(payloads, &status) != nil {
+		if dataconverter.New().FromPayloads(payloads, &status) != nil {
 			return nil // the result of another type of workflow
 		}
 		return &status

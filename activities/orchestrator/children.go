@@ -107,7 +107,7 @@ func (c *Control) SaveInput(ctx context.Context, home string, in *historyv1.RunI
 // LoadInput returns a stored input of a workflow, packed if it is large.
 func (c *Control) LoadInput(ctx context.Context, key string) (*historyv1.RunInput, error) {
 	var in historyv1.RunInput
-	if err := load(ctx, c.Store, key, &in); err != nil {
+	if err := loadOfRun(ctx, c.Store, key, &in); err != nil {
 		return nil, err
 	}
 	return &in, definition.Pack(&in)

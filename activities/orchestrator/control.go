@@ -125,7 +125,7 @@ func (c *Control) SaveState(ctx context.Context, home string, generation int32, 
 // the state of 10,000 tasks as JSON.
 func (c *Control) LoadState(ctx context.Context, req *historyv1.LoadStateRequest) (*historyv1.RunState, error) {
 	var part historyv1.RunState
-	if err := load(ctx, c.Store, req.GetKey(), &part); err != nil {
+	if err := loadOfRun(ctx, c.Store, req.GetKey(), &part); err != nil {
 		return nil, err
 	}
 	packed, err := definition.PackMessage(&part)

@@ -22,7 +22,7 @@ import (
 // counts as cancelled. If an attempt of such a task completes regardless, its result is the answer of the next attempt.
 func (c *Control) Reopen(ctx context.Context, req *historyv1.ReopenRequest) (*historyv1.RunState, error) {
 	var status historyv1.StatusResponse
-	if err := load(ctx, c.Store, storekey.Status(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration()-1), &status); err != nil {
+	if err := loadOfRun(ctx, c.Store, storekey.Status(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration()-1), &status); err != nil {
 		return nil, err
 	}
 	run := status.GetRun()
@@ -138,4 +138,13 @@ func load(ctx context.Context, s *store.Store, key string, m proto.Message) erro
 		return temporal.NewNonRetryableApplicationError(err.Error(), "unreadable", err)
 	}
 	return err
+}
+
+// loadOfRun reads a part of a run from the store. If a newer program has written it, the error is retryable, so that the run waits
+// for such a program.
+func loadOfRun(ctx context.Context, s *store.Store, key string, m proto.Message) error {
+	if err := load(ctx, s, key, m); err != nil {
+		return err
+	}
+	return historyv1.CheckKnown(key, m)
 }

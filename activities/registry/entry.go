@@ -146,5 +146,5 @@ func recordOf(name string, info *workflowpb.WorkflowExecutionInfo) *historyv1.No
 }
 
 func decode(payloads []*commonpb.Payload, into any) error {
-	return dataconverter.Lenient().FromPayloads(&commonpb.Payloads{Payloads: payloads}, into)
+	return dataconverter.New().FromPayloads(&commonpb.Payloads{Payloads: payloads}, into)
 }

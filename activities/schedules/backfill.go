@@ -97,7 +97,7 @@ func (s *Schedules) startedFor(ctx context.Context, id string, from, to time.Tim
 		for _, info := range page.GetExecutions() {
 			var at time.Time
 			payload := info.GetSearchAttributes().GetIndexedFields()[scheduledForAttribute]
-			if err := dataconverter.Lenient().FromPayload(payload, &at); err == nil {
+			if err := dataconverter.New().FromPayload(payload, &at); err == nil {
 				times = append(times, at)
 			}
 		}

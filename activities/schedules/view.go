@@ -92,7 +92,7 @@ func runsOf(actions []*schedulepb.ScheduleActionResult) []*v1.ScheduledRun {
 // workflowOf returns the workflow name in an input of Run, or "" if the input cannot be read.
 func workflowOf(input *commonpb.Payloads) string {
 	in := &historyv1.RunInput{}
-	if err := dataconverter.Lenient().FromPayloads(input, in); err != nil {
+	if err := dataconverter.New().FromPayloads(input, in); err != nil {
 		return ""
 	}
 	if in.GetWorkflow() != "" {

@@ -101,7 +101,7 @@ func (w Workflows) isShown(info *workflowpb.WorkflowExecutionInfo) bool {
 // environmentIn returns the environment in the memo of a workflow, or nil if the memo has none, as after Forget.
 func environmentIn(memo *commonpb.Memo) *v1.Environment {
 	e := &v1.Environment{}
-	if payload := memo.GetFields()[names.EnvironmentMemo]; payload == nil || dataconverter.Lenient().FromPayload(payload, e) != nil {
+	if payload := memo.GetFields()[names.EnvironmentMemo]; payload == nil || dataconverter.New().FromPayload(payload, e) != nil {
 		return nil
 	}
 	return e
@@ -124,7 +124,7 @@ func addProgress(e *v1.Environment, pending []*workflowpb.PendingActivityInfo) {
 			e.Error = "waiting for node " + e.GetNode() + " begins"
 		}
 		progress := &historyv1.CaptureProgress{}
-		if beats := p.GetHeartbeatDetails().GetPayloads(); len(beats) > 0 && dataconverter.Lenient().FromPayload(beats[0], progress) == nil {
+		if beats := p.GetHeartbeatDetails().GetPayloads(); len(beats) > 0 && dataconverter.New().FromPayload(beats[0], progress) == nil {
 			e.Size = progress.GetSize()
 		}
 	}

@@ -11,6 +11,6 @@
 // Both retries wait for a store that is down (storeWait), and try again if the run changes meanwhile.
 //
 // Of this module it may import proto, activities/store, activities/store/storekey, gateway/auth, gateway/paging,
-// gateway/rpcerror, gateway/runindex, gateway/runupdate, gateway/runview, gateway/submission, workflows/names and
-// workflows/visibility.
+// gateway/rpcerror, gateway/runindex, gateway/runupdate, gateway/runview, gateway/submission, workflows/dataconverter,
+// workflows/names and workflows/visibility.
 package runretry

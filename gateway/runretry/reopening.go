@@ -12,7 +12,6 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -21,6 +20,7 @@ import (
 	"switchyard/gateway/submission"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/dataconverter"
 	"switchyard/workflows/names"
 	"switchyard/workflows/visibility"
 )
@@ -78,7 +78,7 @@ func (r Reopener) Reopen(ctx context.Context, desc *runview.Description, again *
 	if next, err = submission.Pack(next); err != nil {
 		return err
 	}
-	payloads, err := converter.GetDefaultDataConverter().ToPayloads(next)
+	payloads, err := dataconverter.New().ToPayloads(next)
 	if err != nil {
 		return fmt.Errorf("encode the input of a run: %w", err)
 	}

@@ -42,7 +42,7 @@ func (r *Reader) Input(ctx context.Context, exec *commonpb.WorkflowExecution) (*
 	}
 	var in historyv1.RunInput
 	payloads := start.GetWorkflowExecutionStartedEventAttributes().GetInput()
-	if err := dataconverter.Lenient().FromPayloads(payloads, &in); err != nil {
+	if err := dataconverter.New().FromPayloads(payloads, &in); err != nil {
 		return nil, unreadableInput(exec, err)
 	}
 	if key := in.GetStored(); key != "" {

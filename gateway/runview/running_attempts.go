@@ -91,6 +91,6 @@ func progressOf(details *commonpb.Payloads) (*historyv1.ExecuteProgress, bool) {
 		return nil, false
 	}
 	var progress historyv1.ExecuteProgress
-	err := dataconverter.Lenient().FromPayloads(details, &progress)
+	err := dataconverter.New().FromPayloads(details, &progress)
 	return &progress, err == nil
 }

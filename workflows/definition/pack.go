@@ -90,5 +90,8 @@ func UnpackMessage(packed []byte, m proto.Message) error {
 	if len(data) > maxUnpacked {
 		return fmt.Errorf("it takes more than %d bytes", maxUnpacked)
 	}
-	return proto.Unmarshal(data, m)
+	if err := proto.Unmarshal(data, m); err != nil {
+		return err
+	}
+	return historyv1.CheckKnown("a packed part of the run", m)
 }

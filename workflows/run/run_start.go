@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -95,8 +96,12 @@ func (r *run) requestApproval() {
 	r.log.Add(r.now(), v1.EventPaused, eventlog.WholeRun, "", 0, 0, "waits for the approval of an operator", eventlog.KeyReason.Of(v1.ReasonApproval))
 }
 
-// failStart ends a run that cannot begin. It returns the error of the workflow.
+// failStart ends a run that cannot begin. It returns the error of the workflow. If a newer program has written the run, failStart
+// panics, so that the run waits for such a program.
 func (r *run) failStart(kind string, err error) error {
+	if newer, ok := errors.AsType[*historyv1.NewerDataError](err); ok {
+		panic(newer)
+	}
 	r.endAttributes(v1.RunFailed, err.Error())
 	r.refuseUpdates(names.RunEndedError, command.ErrJustEnded)
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)

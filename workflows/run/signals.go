@@ -64,7 +64,7 @@ func (r *run) receiveCancelSignals() (who, why string, ok bool) {
 func (r *run) refuseSignals(name, verdict string) {
 	receiveEach(r, name, func(sent *converter.RawValue) {
 		var c historyv1.TaskCommand
-		if payload := sent.Payload(); payload == nil || dataconverter.Lenient().FromPayload(payload, &c) != nil {
+		if payload := sent.Payload(); payload == nil || dataconverter.New().FromPayload(payload, &c) != nil {
 			c.Reset()
 		}
 		r.logRefused(c.GetTask(), verdict, dag.OneLine(c.GetBy()), "signals cannot approve or reject; use `switchyard runs approve` or `reject`")
