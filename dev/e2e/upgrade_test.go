@@ -13,6 +13,7 @@ import (
 	"switchyard/dev/chaos/drill"
 	"switchyard/dev/processes"
 	"switchyard/dev/testneeds"
+	"switchyard/docs/site"
 )
 
 // revisionVariable is the environment variable with the revision whose state the tree takes over. The default is the
@@ -33,16 +34,72 @@ func TestLongUpgrade(t *testing.T) {
 	})
 	t.Run("fleet", func(t *testing.T) {
 		t.Parallel()
-		earlier := buildEarlier(t)
+		earlier, guide := buildEarlier(t), guideToUpgrade(t)
 		for _, order := range permutations(drill.Roles) {
 			t.Run(strings.Join(order, " "), func(t *testing.T) {
 				o := drill.Options{Binary: binary, Earlier: earlier, Dir: t.TempDir(), Scale: drill.Fast, Report: logged{t}}
-				if err := drill.Upgrade(t.Context(), o, order); err != nil {
+				if err := drill.Upgrade(t.Context(), o, order, guide); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 	})
+}
+
+// guideToUpgrade reads the page about upgrades and the service of workers.
+func guideToUpgrade(t *testing.T) drill.Guide {
+	t.Helper()
+	const page = "docs/operations/upgrade.md"
+	text, err := os.ReadFile(filepath.Join(repository, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := drill.Guide{Commands: map[string]string{}}
+	for _, f := range site.Parse(page, text).Fences {
+		switch {
+		case f.Language != "sh":
+		case f.Info == "":
+			g.Check += f.Text
+		case strings.HasPrefix(f.Info, "not-run: on each gateway,"):
+			g.Commands["gateways"] += f.Text
+		case strings.HasPrefix(f.Info, "not-run: on each node,"):
+			g.Commands["workers"] += f.Text
+		case strings.HasPrefix(f.Info, "not-run: on each other machine"):
+			g.Commands["clients"] += f.Text
+		}
+	}
+	for _, setting := range serviceOfWorkers(t)["Environment"] {
+		if strings.HasPrefix(setting, "SWITCHYARD_") {
+			g.WorkerEnv = append(g.WorkerEnv, setting)
+		}
+	}
+	return g
+}
+
+// serviceOfWorkers returns the settings of the unit of workers in the packages.
+func serviceOfWorkers(t *testing.T) map[string][]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repository, "dev/release/files/switchyard-worker@.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string][]string{}
+	for line := range strings.Lines(string(text)) {
+		if key, value, isSetting := strings.Cut(strings.TrimSpace(line), "="); isSetting && !strings.HasPrefix(key, "#") {
+			settings[key] = append(settings[key], value)
+		}
+	}
+	return settings
+}
+
+// TestServiceOfWorkersKeepsTasks checks that a restart of the service, as in an upgrade, leaves what can run on to the next
+// worker: the worker does so only if it is told to, and systemd ends all processes of a service unless it is told not to.
+func TestServiceOfWorkersKeepsTasks(t *testing.T) {
+	t.Parallel()
+	settings := serviceOfWorkers(t)
+	if !slices.Contains(settings["Environment"], "SWITCHYARD_ON_STOP=keep") || !slices.Equal(settings["KillMode"], []string{"process"}) {
+		t.Errorf("the environment is %q, KillMode %q", settings["Environment"], settings["KillMode"])
+	}
 }
 
 // permutations returns all orders of some words.

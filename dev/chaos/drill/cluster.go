@@ -49,6 +49,8 @@ type Cluster struct {
 	model    *httptest.Server // nil if the cluster has no agents
 	gateways []string
 	dealer   *dealer // nil if clients and workers know the gateways
+	// workerEnv is added to the environment of workers.
+	workerEnv []string
 
 	mu      sync.Mutex
 	members map[string]*processes.Process
@@ -148,7 +150,7 @@ func (y *Cluster) startWorker(name string, flags ...string) error {
 	if err != nil {
 		return err
 	}
-	env := append(y.env(), "TEMPORAL_ADDRESS="+server.Address(), "SWITCHYARD_GATEWAY=http://"+gateway.Address())
+	env := slices.Concat(y.env(), y.workerEnv, []string{"TEMPORAL_ADDRESS=" + server.Address(), "SWITCHYARD_GATEWAY=http://" + gateway.Address()})
 	if y.engine != nil {
 		env = append(env, "DOCKER_HOST="+y.engine.socket)
 	}

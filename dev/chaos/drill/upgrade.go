@@ -23,18 +23,29 @@ var drainSoon = []string{"--drain-timeout", "2s"}
 // faultOfVersions matches what a log says if two versions do not understand each other.
 var faultOfVersions = regexp.MustCompile(`(?i)nondeterminis|TMPRL1100|unable to (de|en)code|cannot unmarshal|proto: |panic|unknown (update|signal|query) `)
 
-// Upgrade replaces the programs of a deployment under load, one role after the other in an order of [Roles], from those at o.Earlier
-// to those at o.Binary. Two gateways and two workers are behind a proxy that deals the calls to both gateways. Nothing
-// is lost or done twice, and no log shows that one version did not understand the other.
-func Upgrade(ctx context.Context, o Options, order []string) error {
+// Guide is what a guide says about an upgrade.
+type Guide struct {
+	// Commands holds the commands for the machine of each member of a role. The key is the role.
+	Commands map[string]string
+	// Check holds the commands that compare the versions after an upgrade.
+	Check string
+	// WorkerEnv is the environment of the service of a worker.
+	WorkerEnv []string
+}
+
+// Upgrade follows a guide to replace the programs of a deployment under load, one role after the other in an order of [Roles], from
+// those at o.Earlier to those at o.Binary. Two gateways and two workers are behind a proxy that deals the calls to both gateways.
+// Nothing is lost or done twice, and no log shows that one version did not understand the other.
+func Upgrade(ctx context.Context, o Options, order []string, guide Guide) error {
 	y, err := openCluster(ctx, o)
 	if err != nil {
 		return err
 	}
-	return errors.Join(y.upgrade(order), y.close())
+	y.workerEnv = guide.WorkerEnv
+	return errors.Join(y.upgrade(order, guide), y.close())
 }
 
-func (y *Cluster) upgrade(order []string) (err error) {
+func (y *Cluster) upgrade(order []string, guide Guide) (err error) {
 	workers := []string{"a", "b"}
 	y.programs = map[string]string{clientName: y.Earlier, gatewayName(0): y.Earlier, gatewayName(1): y.Earlier, "a": y.Earlier, "b": y.Earlier}
 	if err := y.startServer(); err != nil {
@@ -70,7 +81,7 @@ func (y *Cluster) upgrade(order []string) (err error) {
 	err = y.pause(mixedTime)
 	for _, role := range order {
 		if err == nil {
-			err = y.upgradeRole(role, workers)
+			err = y.upgradeRole(role, workers, guide.Commands[role])
 		}
 		if err == nil {
 			err = y.pause(mixedTime)
@@ -91,35 +102,63 @@ func (y *Cluster) upgrade(order []string) (err error) {
 	if before == 0 || after == 0 {
 		return fmt.Errorf("the earlier gateways have served %d calls, the later ones %d", before, after)
 	}
+	if err := y.sameVersions(guide.Check); err != nil {
+		return err
+	}
 	return y.understood(append(workers, gatewayName(0), gatewayName(1)))
 }
 
-// upgradeRole replaces the programs of a role, one after the other.
-func (y *Cluster) upgradeRole(role string, workers []string) error {
+// upgradeRole follows the commands for a role on the machine of each member, one after the other.
+func (y *Cluster) upgradeRole(role string, workers []string, commands string) error {
+	if commands == "" {
+		return fmt.Errorf("the guide has no commands for %s", role)
+	}
+	var hosts []*host
 	switch role {
 	case "clients":
-		y.setProgram(clientName, y.Binary)
+		hosts = append(hosts, y.clientHost())
 	case "gateways":
 		for i := range y.gateways {
-			if err := y.replaceProgram(gatewayName(i), func() error { return y.restartGateway(i) }); err != nil {
-				return err
-			}
+			hosts = append(hosts, &host{Cluster: y, member: gatewayName(i), service: "switchyard-gateway", start: func() error { return y.restartGateway(i) }})
 		}
 	case "workers":
 		for _, w := range workers {
-			if err := y.replaceProgram(w, func() error { return y.startWorker(w, drainSoon...) }); err != nil {
-				return err
-			}
-			if err := y.awaitNodes(w); err != nil {
-				return err
-			}
+			hosts = append(hosts, &host{Cluster: y, member: w, service: "switchyard-worker@" + w, start: func() error {
+				if err := y.startWorker(w, drainSoon...); err != nil {
+					return err
+				}
+				return y.awaitNodes(w)
+			}})
+		}
+	}
+	for _, h := range hosts {
+		if _, err := h.follow(y.ctx, commands); err != nil {
+			return err
+		}
+		if h.program(h.member) != y.Binary {
+			return fmt.Errorf("the commands for %s do not upgrade the machine of %s", role, h.member)
 		}
 	}
 	return nil
 }
 
-// replaceProgram stops a member as systemd would, and starts the later program.
-func (y *Cluster) replaceProgram(name string, start func() error) error {
+// clientHost returns the machine on which commands are given.
+func (y *Cluster) clientHost() *host { return &host{Cluster: y, member: clientName} }
+
+// sameVersions checks that the commands of a guide see the later program everywhere.
+func (y *Cluster) sameVersions(check string) error {
+	said, err := y.clientHost().follow(y.ctx, check)
+	if err == nil && !sameVersion.MatchString(said) {
+		err = fmt.Errorf("after the upgrade the commands of the guide print\n%s", said)
+	}
+	return err
+}
+
+// sameVersion matches the finding of `switchyard doctor` that all programs have one version.
+var sameVersion = regexp.MustCompile(`(?m)^ok +client +versions .* like all `)
+
+// replaceProgram stops a member as systemd would, and starts another program.
+func (y *Cluster) replaceProgram(name, program string, start func() error) error {
 	p := y.process(name)
 	y.struck(name)
 	if err := p.Signal(syscall.SIGTERM); err != nil {
@@ -130,7 +169,7 @@ func (y *Cluster) replaceProgram(name string, start func() error) error {
 	if code, err := p.Wait(ctx); err != nil || code != 0 {
 		return fmt.Errorf("%s exits with %d after SIGTERM: %w: %s", name, code, err, p.LastWords())
 	}
-	y.setProgram(name, y.Binary)
+	y.setProgram(name, program)
 	return start()
 }
 
