@@ -76,6 +76,32 @@ func guideToUpgrade(t *testing.T) drill.Guide {
 	return g
 }
 
+// TestCommandsOfTheGuideToUpgradeRun follows the commands of the page on machines that do nothing. TestLongUpgrade follows them in a
+// fleet.
+func TestCommandsOfTheGuideToUpgradeRun(t *testing.T) {
+	t.Parallel()
+	right := guideToUpgrade(t)
+	rehearse := func(guide drill.Guide) error {
+		return drill.Rehearse(t.Context(), drill.Options{Binary: binary, Earlier: "earlier", Dir: t.TempDir(), Scale: drill.Fast}, guide)
+	}
+	if err := rehearse(right); err != nil {
+		t.Error(err)
+	}
+	for wrong, change := range map[string]*strings.Replacer{
+		"another service": strings.NewReplacer("systemctl start switchyard-worker@", "systemctl start switchyard-node@"),
+		"another package": strings.NewReplacer("apt install ./switchyard_", "apt install ./yard_"),
+		"nothing waits":   strings.NewReplacer("systemctl start switchyard-gateway", "true"),
+	} {
+		guide := drill.Guide{Commands: map[string]string{}}
+		for role, commands := range right.Commands {
+			guide.Commands[role] = change.Replace(commands)
+		}
+		if err := rehearse(guide); err == nil {
+			t.Errorf("%s: no command has failed", wrong)
+		}
+	}
+}
+
 // serviceOfWorkers returns the settings of the unit of workers in the packages.
 func serviceOfWorkers(t *testing.T) map[string][]string {
 	t.Helper()

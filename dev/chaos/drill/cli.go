@@ -20,14 +20,18 @@ type answer struct {
 	stdout, stderr string
 }
 
+// url returns the URL at which clients reach the gateway with the given number.
+func (y *Cluster) url(gateway int) string {
+	if y.dealer != nil {
+		return "http://" + y.dealer.address
+	}
+	return y.gateways[gateway]
+}
+
 // command runs a command of the binary against the gateway with the given number.
 func (y *Cluster) command(gateway int, args ...string) (answer, error) {
 	cmd := exec.CommandContext(y.ctx, y.program(clientName), args...)
-	url := y.gateways[gateway]
-	if y.dealer != nil {
-		url = "http://" + y.dealer.address
-	}
-	cmd.Env = append(y.env(), "SWITCHYARD_GATEWAY="+url)
+	cmd.Env = append(y.env(), "SWITCHYARD_GATEWAY="+y.url(gateway))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -122,7 +126,12 @@ func (y *Cluster) submit(d definition) (string, error) {
 	}
 	// A gateway that died may already have started the run; the idempotency key finds it.
 	key := filepath.Base(file.Name())
-	if err := y.ask(&res, "submit", file.Name(), "--idempotency-key", key, "--heartbeat-timeout", y.Scale.Heartbeat.String()); err != nil {
+	args := []string{"submit", file.Name(), "--idempotency-key", key}
+	// In an upgrade, one version must understand what the other one sends by default.
+	if y.Earlier == "" {
+		args = append(args, "--heartbeat-timeout", y.Scale.Heartbeat.String())
+	}
+	if err := y.ask(&res, args...); err != nil {
 		return "", err
 	}
 	if res.ID == "" {

@@ -45,7 +45,7 @@ func (h *host) follow(ctx context.Context, commands string) (string, error) {
 	if err := h.download(dir, commands); err != nil {
 		return "", err
 	}
-	env := append(h.env(), "SWITCHYARD_GATEWAY=http://"+h.dealer.address)
+	env := append(h.env(), "SWITCHYARD_GATEWAY="+h.url(0))
 	var output bytes.Buffer
 	shell, err := interp.New(interp.Dir(dir), interp.Env(expand.ListEnviron(env...)), interp.StdIO(nil, &output, &output), interp.Params("-eu"),
 		interp.ExecHandlers(h.standIns))

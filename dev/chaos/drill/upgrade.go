@@ -81,7 +81,7 @@ func (y *Cluster) upgrade(order []string, guide Guide) (err error) {
 	err = y.pause(mixedTime)
 	for _, role := range order {
 		if err == nil {
-			err = y.upgradeRole(role, workers, guide.Commands[role])
+			err = y.upgradeRole(role, y.hosts(role, workers), guide)
 		}
 		if err == nil {
 			err = y.pause(mixedTime)
@@ -108,15 +108,51 @@ func (y *Cluster) upgrade(order []string, guide Guide) (err error) {
 	return y.understood(append(workers, gatewayName(0), gatewayName(1)))
 }
 
-// upgradeRole follows the commands for a role on the machine of each member, one after the other.
-func (y *Cluster) upgradeRole(role string, workers []string, commands string) error {
-	if commands == "" {
-		return fmt.Errorf("the guide has no commands for %s", role)
+// Rehearse follows the commands of a guide on machines with members that do nothing, which takes a moment.
+func Rehearse(ctx context.Context, o Options, guide Guide) error {
+	y, err := openCluster(ctx, o)
+	if err != nil {
+		return err
 	}
-	var hosts []*host
+	return errors.Join(y.rehearse(guide), y.close())
+}
+
+func (y *Cluster) rehearse(guide Guide) error {
+	y.programs = map[string]string{clientName: y.Earlier}
+	y.gateways = []string{"http://127.0.0.1:1"}
+	for _, role := range Roles {
+		hosts := y.hosts(role, []string{"a"})
+		for _, h := range hosts {
+			if h.service == "" {
+				continue
+			}
+			y.setProgram(h.member, y.Earlier)
+			h.start = func() error { return y.startIdle(h.member) }
+			if err := h.start(); err != nil {
+				return err
+			}
+		}
+		if err := y.upgradeRole(role, hosts, guide); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startIdle starts a member that only waits for SIGTERM.
+func (y *Cluster) startIdle(name string) error {
+	p, err := y.startProcess(name, y.env(), "sh", "-c", "trap 'exit 0' TERM; echo Ready; while :; do sleep 0.1; done")
+	if err == nil {
+		_, err = p.Field(y.ctx, "Ready")
+	}
+	return err
+}
+
+// hosts returns the machines of the members of a role.
+func (y *Cluster) hosts(role string, workers []string) (hosts []*host) {
 	switch role {
 	case "clients":
-		hosts = append(hosts, y.clientHost())
+		return []*host{y.clientHost()}
 	case "gateways":
 		for i := range y.gateways {
 			hosts = append(hosts, &host{Cluster: y, member: gatewayName(i), service: "switchyard-gateway", start: func() error { return y.restartGateway(i) }})
@@ -131,8 +167,13 @@ func (y *Cluster) upgradeRole(role string, workers []string, commands string) er
 			}})
 		}
 	}
+	return hosts
+}
+
+// upgradeRole follows the commands for a role on its machines, one after the other.
+func (y *Cluster) upgradeRole(role string, hosts []*host, guide Guide) error {
 	for _, h := range hosts {
-		if _, err := h.follow(y.ctx, commands); err != nil {
+		if _, err := h.follow(y.ctx, guide.Commands[role]); err != nil {
 			return err
 		}
 		if h.program(h.member) != y.Binary {
