@@ -36,6 +36,7 @@ type job struct {
 	tick   float64 // length of a tick in seconds; 0 means 0.1
 	gate   string  // file that must exist before the task ends; may be an expression
 	tree   bool    // leaves processes that are hard to end
+	deaf   bool    // continues after SIGTERM
 	fails  int     // number of attempts that fail
 	once   string  // file whose absence makes an attempt create it and fail
 	counts bool    // continues from its checkpoint
@@ -84,6 +85,9 @@ func (y *Cluster) task(j job) taskSpec {
 	}
 	if j.tree {
 		t.Env["CHAOS_TREE"] = "1"
+	}
+	if j.deaf {
+		t.Env["CHAOS_DEAF"] = "1"
 	}
 	if j.node != "" {
 		t.Constraints = map[string]any{"targetNode": j.node}

@@ -40,7 +40,7 @@ func grownLeases(y *Cluster) error {
 	gate := y.gate("work")
 	ids, tasks := map[string]string{}, []string{}
 	for _, name := range []string{continued, detached, terminated, forced} {
-		d := y.crowd(name, 2, job{gate: gate, tree: true, tick: 0.3})
+		d := y.crowd(name, 2, job{gate: gate, tree: true, deaf: true, tick: 0.3})
 		tasks = namesOf(d)
 		if ids[name], err = y.submitGrowing(d, grownHeartbeat, grownLease); err != nil {
 			return err
@@ -144,7 +144,8 @@ func (y *Cluster) fillHistory(c client.Client, id string) error {
 	return senders.Wait()
 }
 
-// endedByGrownLease checks that the first execution of each task was ended by a lease as long as a raised one.
+// endedByGrownLease checks that the first execution of each task was asked to end by a lease as long as a raised one, and reports when
+// it ended.
 func (y *Cluster) endedByGrownLease(name, id string, tasks []string, cut time.Time) error {
 	var errs []error
 	for _, task := range tasks {

@@ -33,7 +33,7 @@ func restoredDatabase(y *Cluster) error {
 	}
 	defer c.Close()
 	gate := y.gate("work")
-	d := y.crowd("restored", 1, job{gate: gate, tree: true})
+	d := y.crowd("restored", 1, job{gate: gate, tree: true, deaf: true})
 	const task = "t0"
 	onA, ids := map[string]bool{}, []string{}
 	for range restoredTasks {

@@ -8,8 +8,8 @@
 #
 # Settings, from the environment of the task: CHAOS_DIR; CHAOS_TICKS, how many ticks to work; CHAOS_TICK, the length of
 # one in seconds; CHAOS_GATE, a file that must exist before the task ends; CHAOS_TREE, leave processes that are hard to
-# end; CHAOS_FAILS, number of attempts that fail; CHAOS_ONCE, a file without which the task fails, after it has made it;
-# CHAOS_COUNTS, go on from the tick that the checkpoint names.
+# end; CHAOS_DEAF, go on after SIGTERM; CHAOS_FAILS, number of attempts that fail; CHAOS_ONCE, a file without which the
+# task fails, after it has made it; CHAOS_COUNTS, go on from the tick that the checkpoint names.
 name=${SWITCHYARD_TASK_ID##*/}
 file="$CHAOS_DIR/marks/$SWITCHYARD_RUN_ID.$name"
 claim=${SWITCHYARD_CLAIM#*/}
@@ -39,8 +39,9 @@ if [ -e "$file" ]; then
 		case $what in
 		start | child)
 			# The claim in the environment tells the process from another that got its number later.
-			if [ "$old" != "$claim" ] && [ "$(tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null |
-				grep -Fxc -e "SWITCHYARD_CLAIM=$run/$old" -e "SWITCHYARD_TASK_ID=$run/$task")" = 2 ]; then
+			if [ "$old" != "$claim" ] && { environ=$(tr '\0' '\n' <"/proc/$pid/environ"); } 2>/dev/null &&
+				[ "$(echo "$environ" | sed -n 's,^SWITCHYARD_CLAIM=[^/]*/,,p')" = "$old" ] &&
+				echo "$environ" | grep -Fxq "SWITCHYARD_TASK_ID=$run/$task"; then
 				mark overlap "$pid"
 			fi
 			;;
@@ -48,7 +49,7 @@ if [ -e "$file" ]; then
 	done <"$file"
 fi
 
-trap 'mark term; exit 143' TERM
+trap 'mark term; [ -n "$CHAOS_DEAF" ] || exit 143' TERM
 if [ -n "$CHAOS_COUNTS" ] && [ -s "$SWITCHYARD_CHECKPOINT" ]; then
 	read -r n <"$SWITCHYARD_CHECKPOINT"
 fi

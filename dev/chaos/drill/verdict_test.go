@@ -1,11 +1,16 @@
 package drill
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
+
+	"switchyard/workflows/names"
 )
 
 func TestJudge(t *testing.T) {
@@ -82,5 +87,43 @@ func TestCrowded(t *testing.T) {
 				t.Errorf("%d at once (%s), want %d", most, who, test.most)
 			}
 		})
+	}
+}
+
+// An attempt notices a process of an older claim of its task that is still alive.
+func TestTaskFindsProcessesOfOlderClaims(t *testing.T) {
+	t.Parallel()
+	y, err := openCluster(t.Context(), Options{Dir: t.TempDir(), Scale: Fast})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const task = "t[1]"
+	gate := y.gate("end")
+	start := func(claim int, gate string) *exec.Cmd {
+		cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(y.Dir, "task.sh"))
+		cmd.Env = append(os.Environ(), "CHAOS_DIR="+y.Dir, "CHAOS_GATE="+gate, "SWITCHYARD_RUN_ID=r", "SWITCHYARD_TASK_ID=r/"+task, "SWITCHYARD_ATTEMPT=0", "SWITCHYARD_NODE=a",
+			fmt.Sprintf("SWITCHYARD_CLAIM=%s/%s/c%d", names.Home("r", "chain"), task, claim))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	first := start(1, gate)
+	if err := y.awaitStarted("r", []string{task}, "a", 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(start(2, "").Wait(), y.open(gate), first.Wait(), start(3, "").Wait()); err != nil {
+		t.Fatal(err)
+	}
+	executions, err := y.executions("r", task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var overlaps []int
+	for _, e := range executions {
+		overlaps = append(overlaps, e.overlaps)
+	}
+	if !slices.Equal(overlaps, []int{0, 1, 0}) {
+		t.Errorf("the attempts have found %v live processes of older ones", overlaps)
 	}
 }
