@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -80,4 +81,28 @@ func treeOf(t *testing.T, dir string) string {
 		return err
 	}))
 	return tree.String()
+}
+
+// TestDevRefusesTheDatabaseOfAnotherTemporal starts dev with the database of a later Temporal.
+func TestDevRefusesTheDatabaseOfAnotherTemporal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db := filepath.Join(dir, "yard.db")
+	header := make([]byte, 200)
+	copy(header, "SQLite format 3\x00")
+	binary.BigEndian.PutUint32(header[60:], 127<<24|110001) // Temporal 1.159
+	copy(header[68:], "SwYd")
+	must(t, os.WriteFile(db, header, 0o600))
+	must(t, os.Mkdir(db+".store", 0o700))
+	must(t, os.WriteFile(filepath.Join(db+".store", store.MarkerName), nil, 0o600))
+	before := treeOf(t, dir)
+	got := run(t, "dev", "--db", db, "--port", "0", "--gateway-port", "0", "--ui-port", "0")
+	want := "switchyard: start Temporal: database " + db + " was last used with Temporal 1.159, and this Switchyard has 1."
+	if got.code != exit.CodeSystem || !strings.Contains(got.stderr, want) {
+		t.Errorf("%+v", got)
+	}
+	must(t, os.Remove(db+".lock"))
+	if after := treeOf(t, dir); after != before {
+		t.Errorf("before:\n%safter:\n%s", before, after)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -43,16 +44,40 @@ func openDatabase(ctx context.Context, opts Options) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	created := false
-	err = checkSchema(path)
-	if errors.Is(err, os.ErrNotExist) {
-		created = true
-		err = createDatabase(ctx, path)
-	}
+	created, err := prepareDatabase(ctx, path, releases, opts.Logger)
 	if err != nil {
 		return nil, errors.Join(err, lock.Release())
 	}
 	return &database{store: fileStore(path), created: created, lock: lock}, nil
+}
+
+// prepareDatabase creates a database, or upgrades it to the last of the releases. The caller holds the lock.
+func prepareDatabase(ctx context.Context, path string, known []release, log *slog.Logger) (created bool, err error) {
+	have, err := readMark(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return true, createDatabase(ctx, path)
+	}
+	if err != nil {
+		return false, err
+	}
+	isNeeded, err := planUpgrade(have, known)
+	to := known[len(known)-1]
+	if err != nil {
+		err = fmt.Errorf("database %s %w", path, err)
+		if _, statErr := os.Stat(copyOf(path, to.mark)); have.minor > to.minor && statErr == nil {
+			err = fmt.Errorf("%w; %s is the database before it was upgraded", err, copyOf(path, to.mark))
+		}
+		return false, err
+	}
+	if !isNeeded {
+		return false, nil
+	}
+	kept, err := upgradeDatabase(ctx, path, have, to)
+	if err != nil {
+		return false, fmt.Errorf("upgrade database %s to Temporal %s: %w", path, to, err)
+	}
+	log.Info("the database has been upgraded to another version of Temporal", "database", path, "from", have.String(), "to", to.String(), "copy", kept)
+	return false, nil
 }
 
 // memoryDatabase returns a database that is private to one server: its unique name is part of the connection's name.

@@ -12,10 +12,7 @@ import (
 
 func TestRefusedFiles(t *testing.T) {
 	t.Parallel()
-	version, err := schemaVersion()
-	if err != nil {
-		t.Fatal(err)
-	}
+	own := releases[len(releases)-1].mark
 	for name, test := range map[string]struct {
 		make func(t *testing.T, path string)
 		want string
@@ -23,8 +20,8 @@ func TestRefusedFiles(t *testing.T) {
 		"text":            {func(t *testing.T, path string) { write(t, path, strings.Repeat("not a database ", 20)) }, "is not a SQLite database"},
 		"short":           {func(t *testing.T, path string) { write(t, path, "x") }, "is not a SQLite database"},
 		"somebody else's": {makeForeign, "not one that Switchyard made"},
-		"newer":           {func(t *testing.T, path string) { makeVersion(t, path, version+1) }, "newer Switchyard"},
-		"older":           {func(t *testing.T, path string) { makeVersion(t, path, version-1) }, "older Switchyard"},
+		"newer Temporal":  {func(t *testing.T, path string) { makeVersion(t, path, mark{own.minor + 1, own.schema}) }, "was last used with Temporal"},
+		"other schema":    {func(t *testing.T, path string) { makeVersion(t, path, mark{own.minor, own.schema - 1}) }, "no release of Switchyard"},
 		"folder":          {func(t *testing.T, path string) { makeFolder(t, path) }, "is a directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,14 +52,14 @@ func TestCreateDatabase(t *testing.T) {
 	write(t, path+".new", "half")
 	write(t, path+"-wal", "stale")
 	write(t, path, "")
-	if err := checkSchema(path); !os.IsNotExist(err) {
+	if _, err := readMark(path); !os.IsNotExist(err) {
 		t.Errorf("an empty file: %v", err)
 	}
 	if err := createDatabase(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkSchema(path); err != nil {
-		t.Error(err)
+	if have, err := readMark(path); err != nil || have != releases[len(releases)-1].mark {
+		t.Errorf("the mark is %v, %v", have, err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
@@ -111,16 +108,22 @@ func makeForeign(t *testing.T, path string) {
 	}
 }
 
-func makeVersion(t *testing.T, path string, version uint32) {
+func makeVersion(t *testing.T, path string, version mark) {
 	t.Helper()
 	if err := createDatabase(t.Context(), path); err != nil {
 		t.Fatal(err)
 	}
+	setMark(t, path, version)
+}
+
+// setMark changes the mark in the header of a database that is not in use.
+func setMark(t *testing.T, path string, version mark) {
+	t.Helper()
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := file.WriteAt(binary.BigEndian.AppendUint32(nil, version), headerUserVersion); err != nil {
+	if _, err := file.WriteAt(binary.BigEndian.AppendUint32(nil, version.number()), headerUserVersion); err != nil {
 		t.Fatal(err)
 	}
 	if err := file.Close(); err != nil {

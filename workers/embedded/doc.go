@@ -5,11 +5,13 @@
 //
 // Life of a Server:
 //
-//	Start: lock the file ── create or check the database ── take the ports ── start the services ── namespace answers
+//	Start: lock the file ── create, check or upgrade the database ── take the ports ── start the services ── namespace answers
 //	Stop:  Web UI ── services, in reverse order ── checkpoint the file (or empty the memory) ── unlock
 //
 // A file database is created under another name and renamed into place, so a file that exists is complete. Its header
-// holds the schema version, which is checked before anything opens the file. The file survives any crash of the process,
+// holds a mark: the minor version of Temporal that last used the file, and the schema version. The mark is checked before anything
+// opens the file. A file of the previous minor version is upgraded in the same way: a copy gets the new schema and mark, and then the
+// name. The file survives any crash of the process,
 // and only one process at a time can use it.
 //
 // The package may import the Temporal server, the UI server, the Temporal API,

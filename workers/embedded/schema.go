@@ -26,6 +26,8 @@ const (
 	headerApplicationID = 68
 	// applicationID is "SwYd". It marks a database that this package created.
 	applicationID = 0x53775964
+	// unfinishedSuffix ends the name of a database that is being written.
+	unfinishedSuffix = ".new"
 )
 
 // schemaVersion returns the versions of the main and the visibility schema as one number, each "major.minor" encoded as
@@ -42,55 +44,41 @@ func schemaVersion() (uint32, error) {
 	return number, nil
 }
 
-// checkSchema returns why the file cannot be used, according to its header. The header fields are written once, before
-// the file gets its name, so a write-ahead log of a killed process cannot hide newer values. It returns fs.ErrNotExist
-// for a file that must be created because it does not exist or is empty.
-func checkSchema(path string) error {
+// readMark returns the mark of a database, according to its header, or why the file cannot be used. The header fields are written
+// once, before the file gets its name, so a write-ahead log of a killed process cannot hide newer values. It returns
+// fs.ErrNotExist for a file that must be created because it does not exist or is empty.
+func readMark(path string) (mark, error) {
 	// Opening a pipe would block until its other end is open.
 	info, err := os.Stat(path)
 	if err != nil {
-		return err
+		return mark{}, err
 	}
 	if !info.Mode().IsRegular() && !info.IsDir() {
-		return fmt.Errorf("%s is not a regular file (%s); name a file for the database", path, info.Mode())
+		return mark{}, fmt.Errorf("%s is not a regular file (%s); name a file for the database", path, info.Mode())
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return mark{}, err
 	}
 	defer func() { _ = file.Close() }()
 	header := make([]byte, headerSize)
 	switch n, err := io.ReadFull(file, header); {
 	case n == 0 && errors.Is(err, io.EOF):
-		return os.ErrNotExist
+		return mark{}, os.ErrNotExist
 	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("read database: %w", err)
+		return mark{}, fmt.Errorf("read database: %w", err)
 	case err != nil || !strings.HasPrefix(string(header), sqliteMagic):
-		return fmt.Errorf("%s is not a SQLite database", path)
+		return mark{}, fmt.Errorf("%s is not a SQLite database", path)
 	}
 	if binary.BigEndian.Uint32(header[headerApplicationID:]) != applicationID {
-		return fmt.Errorf("%s is a SQLite database, but not one that Switchyard made", path)
+		return mark{}, fmt.Errorf("%s is a SQLite database, but not one that Switchyard made", path)
 	}
-	want, err := schemaVersion()
-	if err != nil {
-		return err
-	}
-	switch have := binary.BigEndian.Uint32(header[headerUserVersion:]); {
-	case have > want:
-		return fmt.Errorf("database %s was made by a newer Switchyard (schema %d, this one reads %d): use that one, or another file", path, have, want)
-	case have < want:
-		return fmt.Errorf("database %s was made by an older Switchyard (schema %d, this one reads %d): use that one, or another file", path, have, want)
-	}
-	return nil
+	return parseMark(binary.BigEndian.Uint32(header[headerUserVersion:])), nil
 }
 
 // createDatabase creates a complete database beside path and renames it into place. The caller holds the lock.
 func createDatabase(ctx context.Context, path string) error {
-	version, err := schemaVersion()
-	if err != nil {
-		return err
-	}
-	unfinished := path + ".new"
+	unfinished := path + unfinishedSuffix
 	if err := os.Remove(unfinished); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("create database: %w", err)
 	}
@@ -98,7 +86,7 @@ func createDatabase(ctx context.Context, path string) error {
 	if err := os.WriteFile(unfinished, nil, 0o600); err != nil {
 		return fmt.Errorf("create database: %w", err)
 	}
-	if err := writeSchema(ctx, unfinished, version); err != nil {
+	if err := writeSchema(ctx, unfinished, releases[len(releases)-1].mark); err != nil {
 		return errors.Join(fmt.Errorf("create database %s: %w", path, err), os.Remove(unfinished))
 	}
 	// SQLite would replay leftovers of a removed database into the new one.
@@ -122,7 +110,7 @@ func syncFolder(folder string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-func writeSchema(ctx context.Context, path string, version uint32) error {
+func writeSchema(ctx context.Context, path string, version mark) error {
 	db, err := sql.Open(sqliteDriver, fmt.Sprintf("file:%s?mode=rwc", escapePath(path)))
 	if err != nil {
 		return err
@@ -136,8 +124,8 @@ func writeSchema(ctx context.Context, path string, version uint32) error {
 	if err := sqlite.SetupSchemaOnDB(schemaWriter{ctx: ctx, tx: tx}); err != nil {
 		return err
 	}
-	mark := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version)
-	if _, err := tx.ExecContext(ctx, mark); err != nil {
+	marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version.number())
+	if _, err := tx.ExecContext(ctx, marks); err != nil {
 		return err
 	}
 	if err := tx.Commit(); err != nil {
