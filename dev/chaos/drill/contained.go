@@ -79,9 +79,10 @@ func (y *Cluster) startContained(workers ...string) error {
 	return y.awaitNodes(workers...)
 }
 
-// startContainerWorker starts a worker that mounts the folder of the cluster into its containers.
+// startContainerWorker starts a worker that mounts the folder of the cluster into its containers, and that leaves them to the next
+// worker when it is stopped.
 func (y *Cluster) startContainerWorker(name string) error {
-	return y.startWorker(name, "--shared-dir", y.shared(), "--mount", y.Dir+":"+y.Dir, "--max-parallel", "32")
+	return y.startWorker(name, "--shared-dir", y.shared(), "--mount", y.Dir+":"+y.Dir, "--max-parallel", "64", "--on-stop", "keep", "--drain-timeout", "1s")
 }
 
 // containerMarks is what the marks show about one container of a task.

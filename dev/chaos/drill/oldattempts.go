@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
@@ -36,7 +37,8 @@ type cohort struct {
 
 // oldAttempts stops Temporal for 5 s, for 30 s, and for 5 min under shell tasks, containers, an agent and a machine that are 40 min,
 // 6 min and 1 s old. Tasks continue if much would be lost with them: only the youngest end in the second outage, and only the oldest
-// do not in the third. The others start again when their lease is over. The machine always continues.
+// do not in the third. The others start again when their lease is over. The machine always continues. At last, a worker is stopped and leaves its containers to the next one,
+// which never comes.
 func oldAttempts(y *Cluster) error {
 	if err := y.startContained("a", "b"); err != nil {
 		return err
@@ -92,6 +94,12 @@ func oldAttempts(y *Cluster) error {
 			return fmt.Errorf("after an outage of %s: %w", length, err)
 		}
 	}
+	if err := machines.stopMachines(); err != nil {
+		return err
+	}
+	if err := y.leaveForGood(cohorts[0].id, "container0"); err != nil {
+		return err
+	}
 	if err := y.open(gate); err != nil {
 		return err
 	}
@@ -100,7 +108,7 @@ func oldAttempts(y *Cluster) error {
 			return err
 		}
 	}
-	return machines.stopMachines()
+	return nil
 }
 
 // outage stops Temporal for a while, and waits until all tasks run again. Those that survive it have not noticed, and the others have
@@ -161,6 +169,37 @@ func (y *Cluster) ended(id string, tasks []string, since time.Time) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// leaveForGood stops the worker of a container whose lease has grown to 10 min. The container continues as long, and then starts on
+// the other node.
+func (y *Cluster) leaveForGood(id, task string) error {
+	executions, err := y.executions(id, task)
+	if err != nil {
+		return err
+	}
+	node := executions[len(executions)-1].node
+	other := map[string]string{"a": "b", "b": "a"}[node]
+	stopped := time.Now()
+	y.struck(node)
+	if err := y.process(node).Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	if err := y.pause(y.aged(10 * time.Minute)); err != nil {
+		return err
+	}
+	if err := y.awaitStarted(id, []string{task}, other, 1); err != nil {
+		return err
+	}
+	if executions, err = y.executions(id, task); err != nil {
+		return err
+	}
+	kept, next := executions[len(executions)-2], executions[len(executions)-1]
+	y.report("a container without its worker was ended after %.1f s, and started elsewhere after %.1f s", kept.lastSign.Sub(stopped).Seconds(), next.start.Sub(stopped).Seconds())
+	if kept.lastSign.Sub(stopped) < y.aged(5*time.Minute) {
+		return fmt.Errorf("the container of task %s has ended with its worker: %+v", task, executions)
+	}
+	return nil
 }
 
 // submitGrowing starts a run with a heartbeat time-out that grows up to longest.
