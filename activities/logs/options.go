@@ -21,6 +21,8 @@ type Options struct {
 	// Masks replaces secrets in the streams before log and tail receive the output. If nil, nothing is replaced. Output
 	// that may be the beginning of a secret is held back until more output, Begin, Flush or Close follows.
 	Masks *mask.Set
+	// Held is what Writer.Held of the previous writer returned, if Resume continues its streams with new output, or nil.
+	Held []byte
 	// StoreTimeout is how long the store may take for one chunk before the write counts as failed. The default is 10 s.
 	StoreTimeout time.Duration
 }

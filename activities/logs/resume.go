@@ -2,6 +2,8 @@ package logs
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -10,7 +12,8 @@ import (
 // Resume returns a writer that continues the log of a dispatch whose writer has ended. The caller must write stdout again
 // from Position, and stderr from its start. The writer skips as many bytes at the beginning as the log already has.
 // Output that the previous writer could not store shifts this count; in stdout the next mark corrects it. A log that has
-// its end gets nothing more. The error is that of the store.
+// its end gets nothing more. With Options.Held, the caller must write only what the previous writer has not received. The error is
+// that of the store.
 func Resume(ctx context.Context, s Store, a Attempt, o Options) (*Writer, error) {
 	w := NewWriter(s, a, o)
 	since := tail{keep: w.stdout.tail.keep} // stdout since the newest mark
@@ -28,7 +31,57 @@ func Resume(ctx context.Context, s Store, a Attempt, o Options) (*Writer, error)
 		ended = end || next == w.next
 		w.next = next
 	}
+	if o.Held == nil {
+		return w, nil
+	}
+	if err := w.takeUp(o.Held); err != nil {
+		w.cancel()
+		return nil, fmt.Errorf("continue the log of attempt %d (claim %d) of task %s of run %s: %w", a.Attempt, a.Claim, a.Task, a.Run, err)
+	}
 	return w, nil
+}
+
+// heldStream is what a writer has received of a stream beyond what it has logged, in JSON form.
+type heldStream struct {
+	Masked json.RawMessage `json:"masked,omitempty"`
+	Tail   []byte          `json:"tail,omitempty"`
+	Total  int64           `json:"total"`
+}
+
+// Held returns what Options.Held of a later writer needs to continue the streams with new output. It may hold parts of secrets.
+// Nothing may be written afterwards.
+func (w *Writer) Held() ([]byte, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	held := map[string]heldStream{}
+	var errs []error
+	for _, s := range []*stream{&w.stdout, &w.stderr} {
+		k := heldStream{Tail: s.tail.bytes, Total: s.tail.total}
+		if s.masked != nil {
+			var err error
+			k.Masked, err = s.masked.Save()
+			errs = append(errs, err)
+		}
+		held[s.name] = k
+	}
+	text, err := json.Marshal(held)
+	return text, errors.Join(append(errs, err)...)
+}
+
+// takeUp makes the streams continue those that an earlier writer held.
+func (w *Writer) takeUp(text []byte) error {
+	held := map[string]heldStream{}
+	errs := []error{json.Unmarshal(text, &held)}
+	for _, s := range []*stream{&w.stdout, &w.stderr} {
+		k := held[s.name]
+		s.skip, s.tail.bytes, s.tail.total = 0, k.Tail, k.Total
+		if s.masked != nil && k.Masked != nil {
+			masked, err := w.opts.Masks.Continue(k.Masked)
+			s.masked = masked
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // addStored counts an entry that the log already has.

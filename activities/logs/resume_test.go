@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"switchyard/activities/secrets/mask"
 	"switchyard/activities/store/storetest"
 )
 
@@ -57,6 +58,52 @@ func TestResume(t *testing.T) {
 			if before.ended && l.chunks != before.chunks {
 				rt.Fatal("something follows the end")
 			}
+		}
+	})
+}
+
+// Writers that hand their streams over log everything once, and mask a secret across the boundary.
+func TestHandOver(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		s := storetest.Open(t, "mem://")
+		a := attempt
+		a.Run = fmt.Sprintf("r-%d", rapid.Uint64().Draw(rt, "run"))
+		text := rapid.StringMatching(`([a-c\n]|s3cret-value){0,200}`).Draw(rt, "text")
+		o := Options{ChunkBytes: 1 << 10, TailBytes: 100, MaxBytes: rapid.Int64Range(50, 1000).Draw(rt, "most")}
+		if rapid.Bool().Draw(rt, "masked") {
+			o.Masks = mask.New([]string{"s3cret-value", "ab"})
+		}
+		alone, handed := NewWriter(s, a, o), a
+		handed.Task = "handed"
+		write(t, alone, Stdout, text)
+		alone.Flush()
+		w := NewWriter(s, handed, o)
+		for from, to := 0, 0; ; from = to {
+			to = rapid.IntRange(from, len(text)).Draw(rt, "to")
+			write(t, w, Stdout, text[from:to])
+			if to == len(text) {
+				break
+			}
+			held, err := w.Held()
+			if err = errors.Join(err, w.Suspend(context.Background())); err != nil {
+				rt.Fatal(err)
+			}
+			next := o
+			next.Held = held
+			if w, err = Resume(context.Background(), s, handed, next); err != nil {
+				rt.Fatal(err)
+			}
+		}
+		w.Flush()
+		want, _ := alone.Tail(Stdout)
+		if got, _ := w.Tail(Stdout); got != want {
+			rt.Fatalf("the tail is %q, want %q", got, want)
+		}
+		closeWriter(t, alone)
+		closeWriter(t, w)
+		if got, want := readAll(t, s, handed), readAll(t, s, a); string(got.stdout) != string(want.stdout) || got.ended != want.ended {
+			rt.Fatalf("logged %q, want %q", got.stdout, want.stdout)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package mask
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"os/exec"
 	"slices"
@@ -92,7 +93,7 @@ func TestSetReplacesEveryPattern(t *testing.T) {
 }
 
 // TestStreamsCanBeResumedWhereTheySay checks that where CanResume is true, a new stream masks the rest in the same way
-// and nothing is held back.
+// and nothing is held back, and that a stream with the saved state does so everywhere.
 func TestStreamsCanBeResumedWhereTheySay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		patterns := rapid.SliceOfN(rapid.StringMatching(`[ab\n]{2,6}|[abc]{2,9}|a{2,12}`), 1, 8).Draw(t, "patterns")
@@ -106,6 +107,15 @@ func TestStreamsCanBeResumedWhereTheySay(t *testing.T) {
 				if got := string(given) + string(s.Bytes([]byte(text[i:]))); got != whole {
 					t.Fatalf("%q in %q, resumed at %d: %q, want %q", patterns, text, i, got, whole)
 				}
+			}
+			state, err := first.Save()
+			next, unread := s.Continue(state)
+			if err = errors.Join(err, unread); err != nil {
+				t.Fatal(err)
+			}
+			rest := next.Flush(next.Append(nil, []byte(text[i:])))
+			if got := string(given) + string(rest); got != whole {
+				t.Fatalf("%q in %q, continued at %d from %s: %q, want %q", patterns, text, i, state, got, whole)
 			}
 			given = first.Append(given, []byte{text[i]})
 		}

@@ -1,10 +1,13 @@
 package mask
 
+import "encoding/json"
+
 // run is a range of the held text that is to be replaced.
 type run struct {
-	start, end int
-	// written is set once the replacement has been emitted, although the end of the run may still change.
-	written bool
+	Start int `json:"start"`
+	End   int `json:"end"`
+	// Written is set once the replacement has been emitted, although the end of the run may still change.
+	Written bool `json:"written"`
 }
 
 // Stream masks a text that arrives in chunks. Its output does not depend on the boundaries of the chunks: every byte of an
@@ -48,6 +51,38 @@ func (m *Stream) CanResume() bool {
 	return m.state == 0 && len(m.held) == m.from && len(m.line.held) == 0 && !m.line.passes
 }
 
+// saved is the part of a Stream that a text in progress needs, in JSON form.
+type saved struct {
+	Held   []byte `json:"held,omitempty"`
+	Runs   []run  `json:"runs,omitempty"`
+	Line   []byte `json:"line,omitempty"`
+	Passes bool   `json:"passes,omitempty"`
+}
+
+// Save returns the state of the stream, from which Continue makes a stream that goes on with the text. The state holds what the
+// stream holds back, which may be a part of a secret.
+func (m *Stream) Save() ([]byte, error) {
+	runs := make([]run, len(m.runs))
+	for i, r := range m.runs {
+		runs[i] = run{max(r.Start-m.from, 0), r.End - m.from, r.Written}
+	}
+	return json.Marshal(saved{m.held[m.from:], runs, m.line.held, m.line.passes})
+}
+
+// Continue returns a stream with a state that Save of a set with the same values has returned.
+func (s *Set) Continue(state []byte) (*Stream, error) {
+	var k saved
+	if err := json.Unmarshal(state, &k); err != nil {
+		return nil, err
+	}
+	m := s.Stream()
+	m.held, m.runs, m.line.held, m.line.passes = k.Held, k.Runs, k.Line, k.Passes
+	for _, c := range m.held {
+		m.state = s.automaton.step(m.state, c)
+	}
+	return m, nil
+}
+
 func (m *Stream) feed(dst, p []byte) []byte {
 	a := m.set.automaton
 	for i := 0; i < len(p); i++ {
@@ -75,9 +110,9 @@ func (m *Stream) feed(dst, p []byte) []byte {
 // cover marks a range of held for replacement and merges it with the runs that it overlaps. end is the end of held.
 func (m *Stream) cover(start, end int) {
 	written := false
-	for len(m.runs) > 0 && start < m.runs[len(m.runs)-1].end {
+	for len(m.runs) > 0 && start < m.runs[len(m.runs)-1].End {
 		last := m.runs[len(m.runs)-1]
-		start, written = min(start, last.start), written || last.written
+		start, written = min(start, last.Start), written || last.Written
 		m.runs = m.runs[:len(m.runs)-1]
 	}
 	m.runs = append(m.runs, run{start, end, written})
@@ -88,16 +123,16 @@ func (m *Stream) settle(dst []byte, limit int) []byte {
 	done := 0
 	for i := range m.runs {
 		r := &m.runs[i]
-		if r.start >= limit {
+		if r.Start >= limit {
 			break
 		}
-		if !r.written {
-			dst = append(dst, m.held[m.from:r.start]...)
+		if !r.Written {
+			dst = append(dst, m.held[m.from:r.Start]...)
 			dst = append(dst, Replacement...)
-			r.written = true
+			r.Written = true
 		}
-		m.from = max(m.from, min(r.end, limit))
-		if r.end > limit {
+		m.from = max(m.from, min(r.End, limit))
+		if r.End > limit {
 			break
 		}
 		done++
@@ -120,7 +155,7 @@ func (m *Stream) compact() {
 	}
 	m.held = m.held[:copy(m.held, m.held[m.from:])]
 	for i := range m.runs {
-		m.runs[i].start, m.runs[i].end = m.runs[i].start-m.from, m.runs[i].end-m.from
+		m.runs[i].Start, m.runs[i].End = m.runs[i].Start-m.from, m.runs[i].End-m.from
 	}
 	m.from = 0
 }
