@@ -96,6 +96,9 @@ type Streams struct {
 	// time, but to both concurrently, and never after Run has returned. A slow writer slows the program down. After a write error
 	// the program continues, and Run returns the error with the result.
 	Stdout, Stderr io.Writer
+	// Held returns what a later worker needs to continue the writers where they are, for Leftover.Held. A Leaver calls it when it
+	// leaves the attempt, after the last write. It may be nil.
+	Held func() ([]byte, error)
 }
 
 // Reports are what an executor reports to people while an attempt runs.

@@ -36,6 +36,10 @@ type Capabilities struct {
 	// that was left is enforced by a process that outlives the worker, not by the executor.
 	Survive Survivor
 
+	// Leave is Survive for attempts that outlive only a worker that left them, and not one that was killed. It is set if Survive is
+	// not, but attempts can be left.
+	Leave Leaver
+
 	// EndLeftover ends what a dead worker has left of the attempt with an id, and returns when it is gone. It is set if attempts
 	// may outlive a killed worker, if only for moments.
 	EndLeftover func(ctx context.Context, id string) error
@@ -93,11 +97,19 @@ type Survivor interface {
 	// adopts or removes each of them.
 	Survivors(ctx context.Context, node string) ([]Leftover, error)
 	// Reattach acts like Run for an attempt that has already started. The attempt's writers receive everything it has ever
-	// printed, from the start. Reattach returns ErrNotRunning if nothing of the attempt is left.
+	// printed, from the start, unless Leftover.Held is set. Reattach returns ErrNotRunning if nothing of the attempt is left.
 	Reattach(ctx context.Context, a Attempt) (Result, error)
 	// Remove ends what is left of an attempt and returns when it is gone. If the engine that runs attempts does not
 	// remove it, Remove kills the processes of the Workload, as far as they are on this machine, and returns an error.
 	Remove(ctx context.Context, l Leftover) error
+}
+
+// Leaver is a Survivor of attempts that outlive only a worker that left them.
+type Leaver interface {
+	Survivor
+	// CanLeave returns nil if the attempt that runs under an id would be left if the cause of its ctx were ErrLetGo. Otherwise the
+	// error says why not, in a few words.
+	CanLeave(id string) error
 }
 
 // Leftover is an attempt that a worker has left on the node.
@@ -109,8 +121,11 @@ type Leftover struct {
 	Running bool
 	// StartedAt is when the program started, or zero if it never did.
 	StartedAt time.Time
-	// Env holds the environment variables with which the program was started.
+	// Env holds the environment variables with which the program was started, at least those with secrets.
 	Env map[string]string
+	// Held is what Streams.Held returned when the attempt was left, if its writers receive only what it prints from now on. It is
+	// nil if they receive everything from the start.
+	Held []byte
 	// Workload is what ran the attempt, as its worker reported it. Only Remove reads it; Survivors leaves it nil.
 	Workload *v1.Workload
 }

@@ -6,6 +6,6 @@ import "syscall"
 
 // sessionAttr returns attributes that start a program in a session, and thus a
 // process group, of its own.
-func sessionAttr() *syscall.SysProcAttr {
+func sessionAttr(bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true}
 }

@@ -67,8 +67,7 @@ func (b *batchRun) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	}
 	b.begun, b.left = true, false
 	b.pipes.Assign(a.Stdout, a.Stderr)
-	r := &running{id: own, tree: b.tree, attempt: a, pipes: b.pipes, end: b.killLeftovers, done: make(chan struct{})}
-	result, err := r.run(ctx, b.executor, p, spawned)
+	result, err := newRunning(own, b.tree, a, b.pipes, b.killLeftovers).run(ctx, b.executor, p, spawned)
 	if b.left {
 		// A process outside the process tree may hold the pipes, too.
 		b.pipes.Close()

@@ -39,14 +39,17 @@ type cgroupFactory struct {
 	idle    [2][]*cgroupDir
 	orphans *procfs.OrphanReaper
 	strays  *strays
+	// leaves reports that attempts can be left to a later worker, and left that one has been.
+	leaves bool
+	left   atomic.Bool
 }
 
-func newCgroups(guard *watchdog, logger *slog.Logger) (*cgroupFactory, error) {
+func newCgroups(guard *watchdog, leaves bool, logger *slog.Logger) (*cgroupFactory, error) {
 	base, err := cgroup.Own()
 	if err != nil {
 		return nil, err
 	}
-	c := &cgroupFactory{guard: guard, strays: newStrays(logger)}
+	c := &cgroupFactory{guard: guard, leaves: leaves, strays: newStrays(logger)}
 	if c.parent, c.undelegated, err = cgroup.NewDelegatedParent(base); err != nil {
 		return nil, err
 	}
@@ -89,9 +92,11 @@ func (c *cgroupFactory) close() error {
 	for _, d := range slices.Concat(c.idle[0], c.idle[1]) {
 		d.close()
 	}
-	err := c.parent.Remove()
-	c.orphans.Close()
-	return err
+	defer c.orphans.Close()
+	if c.left.Load() {
+		return c.parent.Leave()
+	}
+	return c.parent.Remove()
 }
 
 func (c *cgroupFactory) enclose(id string, lease *executor.Lease, l executor.Limits) (tree, error) {
@@ -122,6 +127,8 @@ type cgroupTree struct {
 	lease *executor.Lease
 	// limits are the limits of the directory.
 	limits executor.Limits
+	// parent is the parent of the directory if another worker has made both, else nil.
+	parent *cgroup.Parent
 }
 
 // enter takes a directory and registers it with the watchdog.
@@ -142,7 +149,7 @@ func (c *cgroupTree) enter() (err error) {
 }
 
 func (c *cgroupTree) attr() *syscall.SysProcAttr {
-	a := sessionAttr()
+	a := sessionAttr(c.all.leaves)
 	a.UseCgroupFD, a.CgroupFD = true, c.fd
 	return a
 }
@@ -243,6 +250,8 @@ func (c *cgroupTree) end() error {
 	case err != nil:
 		dir.close()
 		return err
+	case c.parent != nil:
+		return errors.Join(dir.remove(), c.parent.Leave())
 	case c.killed:
 		return dir.remove()
 	}

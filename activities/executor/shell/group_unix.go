@@ -23,7 +23,7 @@ func (groupFactory) close() error { return nil }
 
 type groupTree struct{ leader int }
 
-func (g *groupTree) attr() *syscall.SysProcAttr { return sessionAttr() }
+func (g *groupTree) attr() *syscall.SysProcAttr { return sessionAttr(false) }
 func (g *groupTree) started(pid int)            { g.leader = pid }
 
 // admit starts a program in a process group of its own. The program ends with the attempt only because the attempt

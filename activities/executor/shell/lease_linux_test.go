@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -59,13 +60,17 @@ func livingMarked(id string) []procfs.Process {
 // to it.
 func newRecordedWatchdog(t *testing.T) (*watchdog, func() string) {
 	t.Helper()
-	read, write, err := os.Pipe()
+	write, its, err := socketPair()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { read.Close(); write.Close() })
+	read, err := net.FileConn(its)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { read.Close(); write.Close(); its.Close() })
 	w := newWatchdog(true, slog.New(slog.DiscardHandler))
-	w.pipe, w.exited = write, make(chan struct{})
+	w.conn, w.exited = write, make(chan struct{})
 	t.Cleanup(w.unfollow)
 	lines := bufio.NewScanner(read)
 	return w, func() string {
@@ -210,7 +215,7 @@ func TestWatchdogReadsPendingMessagesBeforeItActs(t *testing.T) {
 	t.Parallel()
 	id := fmt.Sprintf("%d-%d/heard/c1", os.Getpid(), time.Now().UnixNano())
 	markedProgram(t, id, "echo ready; exec sleep 1000")
-	read, write, err := os.Pipe()
+	write, read, err := socketPair()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,8 +257,7 @@ func lostLeaseDoesNotStart(t *testing.T, m Mechanism) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &running{tree: tr, attempt: a, pipes: pair, end: tr.end, done: make(chan struct{})}
-	result, err := r.run(context.Background(), e, p, func() { t.Error("it has started") })
+	result, err := newRunning("", tr, a, pair, tr.end).run(context.Background(), e, p, func() { t.Error("it has started") })
 	if err != nil || !result.Stopped {
 		t.Errorf("result %+v, error %v", result, err)
 	}

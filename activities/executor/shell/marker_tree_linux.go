@@ -17,16 +17,18 @@ import (
 type markerFactory struct {
 	guard   *watchdog
 	orphans *procfs.OrphanReaper
+	// leaves reports that attempts can be left to a later worker.
+	leaves bool
 }
 
-func newMarks(guard *watchdog) (*markerFactory, error) {
+func newMarks(guard *watchdog, leaves bool) (*markerFactory, error) {
 	if _, err := procfs.List(); err != nil {
 		return nil, err
 	}
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("become a subreaper: %w", err)
 	}
-	return &markerFactory{guard: guard, orphans: procfs.Orphans.Open()}, nil
+	return &markerFactory{guard: guard, orphans: procfs.Orphans.Open(), leaves: leaves}, nil
 }
 
 func (m *markerFactory) mechanism() Mechanism { return EnvMarker }
@@ -57,7 +59,7 @@ type markerTree struct {
 	admitted map[int]bool
 }
 
-func (m *markerTree) attr() *syscall.SysProcAttr { return sessionAttr() }
+func (m *markerTree) attr() *syscall.SysProcAttr { return sessionAttr(m.all.leaves) }
 func (m *markerTree) join() string               { return "" }
 func (m *markerTree) oomKilled() bool            { return false }
 func (m *markerTree) noteSIGKILL()               {}

@@ -23,6 +23,7 @@ func TestCgroupsHoldAttempts(t *testing.T) {
 		"pause in a batch":      pauseSparesTheNextOfABatch,
 		"lost lease":            lostLeaseDoesNotStart,
 		"entered programs":      enteredProgramsEnd,
+		"leave":                 leave,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,6 +35,17 @@ type sampler struct {
 	looks   int
 	peak    int64
 	stopped bool
+	// program is the PID of a program whose processor time is sampled, too, because it is not a child of this process, or 0. cpu is its
+	// processor time at the newest look.
+	program int
+	cpu     time.Duration
+}
+
+// follow samples the processor time of a program, too.
+func (s *sampler) follow(pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.program = pid
 }
 
 func newSampler(t tree) *sampler {
@@ -53,6 +64,9 @@ func (s *sampler) sample() {
 	}
 	for _, pid := range s.tree.pids() {
 		s.peak = max(s.peak, procfs.PeakMemory(pid))
+	}
+	if s.program != 0 {
+		s.cpu = max(s.cpu, procfs.CPUTime(s.program))
 	}
 	s.looks++
 	s.timer.Reset(samplePause(s.looks))

@@ -17,15 +17,25 @@ import (
 // resultOf returns how the program ended, and the resources that it and the children it
 // waited for have used.
 func resultOf(state *os.ProcessState) executor.Result {
-	r := executor.Result{ExitCode: state.ExitCode(), CPUTime: state.UserTime() + state.SystemTime()}
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		r.ExitCode = 128 + int(status.Signal())
-		if r.Signal = unix.SignalName(status.Signal()); r.Signal == "" {
-			r.Signal = fmt.Sprintf("signal %d", int(status.Signal()))
-		}
+	r := executor.Result{ExitCode: state.ExitCode()}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok {
+		r = resultOfStatus(status)
 	}
+	r.CPUTime = state.UserTime() + state.SystemTime()
 	if usage, ok := state.SysUsage().(*syscall.Rusage); ok {
 		r.PeakMemory = rssBytes(int64(usage.Maxrss))
+	}
+	return r
+}
+
+// resultOfStatus returns how a program with a wait status ended.
+func resultOfStatus(status syscall.WaitStatus) executor.Result {
+	if !status.Signaled() {
+		return executor.Result{ExitCode: status.ExitStatus()}
+	}
+	r := executor.Result{ExitCode: 128 + int(status.Signal()), Signal: unix.SignalName(status.Signal())}
+	if r.Signal == "" {
+		r.Signal = fmt.Sprintf("signal %d", int(status.Signal()))
 	}
 	return r
 }

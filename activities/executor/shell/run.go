@@ -48,8 +48,7 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	if err != nil {
 		return executor.Result{}, errors.Join(err, t.end())
 	}
-	r := &running{id: a.ID, tree: t, attempt: a, pipes: pair, end: t.end, done: make(chan struct{})}
-	return r.run(ctx, e, p, spawned)
+	return newRunning(a.ID, t, a, pair, t.end).run(ctx, e, p, spawned)
 }
 
 // program is a command that is ready to start.
@@ -108,9 +107,10 @@ type running struct {
 	id      string
 	tree    *processTree
 	attempt executor.Attempt
-	// program and process are set once the program has started.
-	program program
-	process *os.Process
+	// program, process and hasExited, which reports whether the program has ended, are set once the program has started.
+	program   program
+	process   *os.Process
+	hasExited func() bool
 	// beside tracks the programs of callers that have entered.
 	beside beside
 	pipes  pipes.Pipes
@@ -121,12 +121,25 @@ type running struct {
 	done   chan struct{}
 	mu     sync.Mutex
 	exited bool
+	// leaving reports that a later worker is to continue the attempt.
+	leaving bool
 	// stopAt is the end of the grace period, or zero unless ctx ended first.
 	stopAt time.Time
 
 	// steer is held while the tree is suspended or resumed.
 	steer     sync.Mutex
 	suspended bool
+
+	// startedAt is when the program started. left is closed when a later worker is to continue the attempt, or cannot because of
+	// leaveErr.
+	startedAt time.Time
+	left      chan struct{}
+	leaveErr  error
+}
+
+// newRunning returns an attempt that has not started.
+func newRunning(id string, t *processTree, a executor.Attempt, p pipes.Pipes, end func() error) *running {
+	return &running{id: id, tree: t, attempt: a, pipes: p, end: end, done: make(chan struct{}), left: make(chan struct{})}
 }
 
 func (r *running) run(ctx context.Context, e *Executor, p program, spawned func()) (executor.Result, error) {
@@ -148,9 +161,27 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	// Read this after the start: until this attempt has executed its program, other attempts may
 	// make the worker grow, and the program's own peak includes the worker's peak at that moment.
 	baseline := ownPeak()
+	r.startedAt = time.Now()
 	a.Locate(&v1.Workload{Pid: int32(process.Pid)})
 	spawned()
 	r.program, r.process = p, process
+	r.hasExited = func() bool { return procfs.HasExited(process.Pid) }
+	return r.follow(ctx, e, func(s *sampler) (executor.Result, bool, error) {
+		state, err := process.Wait()
+		sampled := s.stop()
+		if err != nil {
+			return executor.Result{}, false, err
+		}
+		result := resultOf(state)
+		result.PeakMemory = peakMemory(result.PeakMemory, baseline, sampled)
+		return result, isKilled(state), nil
+	})
+}
+
+// follow waits for the end of the running program and of all its processes. wait waits for the program, stops the sampler, and
+// reports whether SIGKILL has ended the program.
+func (r *running) follow(ctx context.Context, e *Executor, wait func(*sampler) (result executor.Result, killed bool, err error)) (executor.Result, error) {
+	a := r.attempt
 	e.steered.enter(r.id, r)
 	defer e.steered.leave(r.id)
 	r.pipes.Begin()
@@ -159,12 +190,26 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	stops.Add(1)
 	unstop := context.AfterFunc(ctx, func() {
 		defer stops.Done()
-		r.stop(process.Pid)
+		if !errors.Is(context.Cause(ctx), executor.ErrLetGo) || !e.leave(r) {
+			r.stop()
+		}
 	})
 	sampler := newSampler(r.tree)
 
-	state, err := process.Wait()
-	sampled := sampler.stop()
+	var result executor.Result
+	var killed bool
+	var err error
+	waited := make(chan struct{})
+	go func() {
+		defer close(waited)
+		result, killed, err = wait(sampler)
+	}()
+	select {
+	case <-waited:
+	case <-r.left:
+		sampler.stop()
+		return executor.Result{ExitCode: -1, Stopped: true}, r.leaveErr
+	}
 	r.beside.close()
 	r.awaitEmptyTree(ctx)
 	if unstop() {
@@ -173,7 +218,7 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	stops.Wait()
 	r.beside.wait()
 	oom := err == nil && r.tree.oomKilled()
-	if err == nil && isKilled(state) {
+	if killed {
 		r.tree.noteSIGKILL()
 	}
 	endErr := r.end()
@@ -181,14 +226,11 @@ func (r *running) run(ctx context.Context, e *Executor, p program, spawned func(
 	if err != nil {
 		return executor.Result{}, errors.Join(fmt.Errorf("wait for %s: %w", a.ID, err), endErr)
 	}
-
-	result := resultOf(state)
 	// If the lease is lost, the watchdog may have ended the attempt.
 	result.Stopped = !r.stopAt.IsZero() || a.Lease.Lost()
 	if oom {
 		result.SetOOM()
 	}
-	result.PeakMemory = peakMemory(result.PeakMemory, baseline, sampled)
 	return result, errors.Join(writeErr, endErr)
 }
 
@@ -213,9 +255,9 @@ func (r *running) start(ctx context.Context, p program, files []*os.File) (*os.P
 // stop asks the processes to end, and kills them when the grace period or the lease is over. A
 // program that has already ended by itself, but has not been waited for, does not count as stopped:
 // its result stands.
-func (r *running) stop(program int) {
+func (r *running) stop() {
 	r.mu.Lock()
-	if r.exited || procfs.HasExited(program) {
+	if r.exited || r.hasExited() {
 		r.mu.Unlock()
 		return
 	}

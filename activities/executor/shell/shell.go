@@ -41,6 +41,11 @@ type Options struct {
 	Watchdog bool
 	// Environ is the node's environment as KEY=value, or nil for that of this process.
 	Environ []string
+	// Leave makes it possible to leave attempts to a later worker. It requires Watchdog and LeftDir.
+	Leave bool
+	// LeftDir is the directory for what a later worker with the same LeftDir needs of the attempts that this one leaves, or "" if
+	// attempts are not left. Only workers of this user may enter its parent.
+	LeftDir string
 	// PassEnv names variables in Environ that tasks get in addition to the usual ones, such as PATH and HOME. A name
 	// that ends in * matches all names with that prefix. Sandboxed tasks do not get them.
 	PassEnv []string
@@ -65,6 +70,8 @@ type Executor struct {
 	users   *users
 	forker  *forker.Forker
 	guard   *watchdog
+	leftDir string
+	leaves  bool
 	environ []string
 	// shell is the path of sh, or "" if this machine has none.
 	shell   string
@@ -97,7 +104,8 @@ func New(o Options) (*Executor, error) {
 		return nil, err
 	}
 	guard := newWatchdog(o.Watchdog, o.Logger)
-	trees, err := newTreeFactory(o.Mechanism, guard, o.Logger)
+	leaves := o.Leave && o.LeftDir != "" && canLeaveHere(guard)
+	trees, err := newTreeFactory(o.Mechanism, guard, leaves, o.Logger)
 	if err != nil {
 		null.Close()
 		return nil, fmt.Errorf("set up process tracking for shell tasks: %w", err)
@@ -109,6 +117,8 @@ func New(o Options) (*Executor, error) {
 		logger:  o.Logger,
 		forker:  forker.New(),
 		guard:   guard,
+		leftDir: o.LeftDir,
+		leaves:  leaves,
 		environ: filterVariables(o.Environ, slices.Concat(inheritedVariables, o.PassEnv), o.IsHidden),
 		shell:   sh,
 		null:    null,
@@ -121,7 +131,7 @@ func (e *Executor) Type() string { return v1.TypeShell }
 
 // Capabilities returns what the executor can do beyond Run.
 func (e *Executor) Capabilities() executor.Capabilities {
-	return executor.Capabilities{Batch: e.batch(), Steer: e, Enter: e.Enter, EndLeftover: endLeftover}
+	return executor.Capabilities{Batch: e.batch(), Steer: e, Enter: e.Enter, Leave: e.leaver(), EndLeftover: endLeftover}
 }
 
 // Mechanism returns the mechanism in use, never Auto.

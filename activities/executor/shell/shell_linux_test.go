@@ -78,8 +78,8 @@ func TestProgramThatHasEndedIsNotStopped(t *testing.T) {
 	for !procfs.HasExited(program.Process.Pid) {
 		time.Sleep(time.Millisecond)
 	}
-	r := &running{attempt: executor.Attempt{Ending: executor.Ending{Grace: time.Minute}}, done: make(chan struct{})}
-	r.stop(program.Process.Pid) // terminates nothing, since there is no tree
+	r := &running{attempt: executor.Attempt{Ending: executor.Ending{Grace: time.Minute}}, hasExited: func() bool { return procfs.HasExited(program.Process.Pid) }, done: make(chan struct{})}
+	r.stop() // terminates nothing, since there is no tree
 	if !r.stopAt.IsZero() {
 		t.Error("a program is stopped that has ended by itself and was not waited for yet")
 	}
@@ -360,7 +360,7 @@ func TestClosingAnExecutorReapsNoProgramOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := exec.Command("sh", "-c", "exit 9")
-	program.SysProcAttr = sessionAttr()
+	program.SysProcAttr = sessionAttr(false)
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -88,11 +88,11 @@ func (e *Executor) Resume(_ context.Context, id string) error {
 	return nil
 }
 
-// isEnding reports whether the program has exited or is being stopped.
+// isEnding reports whether the program has exited, or is being stopped or left to a later worker.
 func (r *running) isEnding() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.exited || !r.stopAt.IsZero()
+	return r.exited || r.leaving || !r.stopAt.IsZero()
 }
 
 // unsuspend resumes a suspended attempt. It waits for a Pause in progress, which

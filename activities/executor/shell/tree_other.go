@@ -7,7 +7,7 @@ import (
 	"log/slog"
 )
 
-func newTreeFactory(asked Mechanism, _ *watchdog, _ *slog.Logger) (treeFactory, error) {
+func newTreeFactory(asked Mechanism, _ *watchdog, _ bool, _ *slog.Logger) (treeFactory, error) {
 	if asked != Auto && asked != Group {
 		return nil, fmt.Errorf("mechanism %q does not work on this system", asked)
 	}

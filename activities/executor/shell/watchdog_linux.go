@@ -1,10 +1,13 @@
 package shell
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -13,6 +16,8 @@ import (
 	"time"
 
 	"switchyard/activities/executor/shell/watchdogproc"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -25,21 +30,21 @@ const (
 	stayed = time.Minute
 )
 
-// watchdog is the worker's end of the watchdog process, which reads messages from a pipe.
+// watchdog is the worker's end of the watchdog process, which reads messages from a socket.
 // A nil watchdog does nothing.
 //
 // There is one message a line. "cgroup DIR" names the directory of all attempts; without
 // it, attempts are found by their markers. "add NAME STOP KILL" registers an attempt, by
 // the name of its directory or by its marker, with the deadlines of its lease. "lease
 // NAME STOP KILL" changes the deadlines, "remove NAME" reports that the attempt has
-// ended, and "bye" precedes a clean end. Strings are quoted. Instants are those of
-// executor.Now, whose clock is the same in all processes.
+// ended, "keep" and a watchdogproc.KeepMessage that the worker leaves it, and "bye" precedes a clean end. Strings are quoted.
+// Instants are those of executor.Now, whose clock is the same in all processes.
 type watchdog struct {
 	logger *slog.Logger
 
 	mu sync.Mutex
-	// pipe is nil while no watchdog process runs.
-	pipe    *os.File
+	// conn is nil while no watchdog process runs.
+	conn    *net.UnixConn
 	process *os.Process
 	exited  chan struct{}
 	leases  map[string]*watchedLease
@@ -51,6 +56,8 @@ type watchdog struct {
 	path    string
 	left    int
 	started time.Time
+	// kept has a function for each attempt that the process keeps. It ends the attempt.
+	kept []func()
 }
 
 func newWatchdog(wanted bool, logger *slog.Logger) *watchdog {
@@ -80,7 +87,7 @@ func (w *watchdog) ensure(all treeFactory) error {
 }
 
 func (w *watchdog) keepRunning() error {
-	if w.pipe != nil {
+	if w.conn != nil {
 		select {
 		case <-w.exited:
 			w.logger.Warn("the watchdog of shell tasks has ended; starting another one")
@@ -111,20 +118,20 @@ func (w *watchdog) start() error {
 		return fmt.Errorf("start watchdog: %w", err)
 	}
 	defer null.Close()
-	read, write, err := os.Pipe()
+	own, its, err := socketPair()
 	if err != nil {
 		return fmt.Errorf("start watchdog: %w", err)
 	}
-	defer read.Close()
+	defer its.Close()
 	// A session of its own shields the watchdog from the terminal's signals, and it must
 	// not keep the worker's streams open. If main does not call ServeIfAsked, --help
 	// makes most programs, including those of `go test`, end at once.
 	process, err := os.StartProcess(w.path, []string{watchdogproc.Name, "--help"}, &os.ProcAttr{
-		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=20"}, Files: []*os.File{null, null, null, read},
+		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=20"}, Files: []*os.File{null, null, null, its},
 		Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
-		write.Close()
+		own.Close()
 		return fmt.Errorf("start watchdog: %w", err)
 	}
 	exited := make(chan struct{})
@@ -132,7 +139,7 @@ func (w *watchdog) start() error {
 		defer close(exited)
 		_, _ = process.Wait()
 	}()
-	w.process, w.pipe, w.exited, w.started = process, write, exited, time.Now()
+	w.process, w.conn, w.exited, w.started = process, own, exited, time.Now()
 	// If the process is dead already, the next attempt notices.
 	if w.cgroup != "" {
 		_ = w.send("cgroup " + strconv.Quote(w.cgroup))
@@ -143,31 +150,82 @@ func (w *watchdog) start() error {
 	return nil
 }
 
+// socketPair returns two connected sockets.
+func socketPair() (*net.UnixConn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	own, its := os.NewFile(uintptr(fds[0]), "watchdog"), os.NewFile(uintptr(fds[1]), "watchdog")
+	defer own.Close()
+	conn, err := net.FileConn(own)
+	if err != nil {
+		its.Close()
+		return nil, nil, err
+	}
+	return conn.(*net.UnixConn), its, nil
+}
+
+// keep makes the process keep an attempt that this worker leaves, and its open files, from now on. end ends the attempt.
+func (w *watchdog) keep(m watchdogproc.KeepMessage, files []int, end func()) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.conn == nil || w.leases[m.Name] == nil {
+		return errors.New("no watchdog runs")
+	}
+	w.conn.SetWriteDeadline(time.Now().Add(patience))
+	if _, _, err := w.conn.WriteMsgUnix([]byte("keep "), unix.UnixRights(files...), nil); err != nil {
+		return err
+	}
+	if _, err := w.conn.Write(append(text, '\n')); err != nil {
+		return err
+	}
+	var answer [1]byte
+	_ = w.conn.SetReadDeadline(time.Now().Add(patience))
+	switch _, err := io.ReadFull(w.conn, answer[:]); {
+	case err != nil:
+		return err
+	case answer[0] != watchdogproc.Keeps:
+		return errors.New("the watchdog cannot keep it")
+	}
+	w.kept = append(w.kept, end)
+	delete(w.leases, m.Name)
+	return nil
+}
+
 // send sends a message. It does not block for long: a watchdog that does not read,
 // because it was stopped, counts as dead.
 func (w *watchdog) send(message string) error {
-	if w.pipe == nil {
+	if w.conn == nil {
 		return nil
 	}
-	w.pipe.SetWriteDeadline(time.Now().Add(patience))
-	if _, err := io.WriteString(w.pipe, message+"\n"); err != nil {
+	w.conn.SetWriteDeadline(time.Now().Add(patience))
+	if _, err := io.WriteString(w.conn, message+"\n"); err != nil {
 		return fmt.Errorf("send to watchdog: %w", err)
 	}
 	return nil
 }
 
-// killProcess kills the watchdog's process, if it runs, and waits for its end.
+// killProcess kills the watchdog's process, if it runs, and waits for its end. The attempts that it keeps end with it.
 func (w *watchdog) killProcess() {
-	if w.pipe == nil {
+	if w.conn == nil {
 		return
 	}
 	_ = w.process.Kill()
 	<-w.exited
-	w.pipe.Close()
-	w.pipe = nil
+	w.conn.Close()
+	w.conn = nil
+	for _, end := range w.kept {
+		end()
+	}
+	w.kept = nil
 }
 
-// close lets the process end and waits for it.
+// close lets the process end and waits for it, unless it keeps attempts.
 func (w *watchdog) close() error {
 	if w == nil {
 		return nil
@@ -175,10 +233,14 @@ func (w *watchdog) close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unfollow()
-	if w.pipe == nil {
+	if w.conn == nil {
 		return nil
 	}
-	if w.send("bye") == nil {
+	err := w.send("bye")
+	if len(w.kept) > 0 {
+		return errors.Join(err, w.conn.Close())
+	}
+	if err == nil {
 		timer := time.NewTimer(patience)
 		defer timer.Stop()
 		select {

@@ -66,6 +66,7 @@ func (p *Parent) delegate(base string) error {
 		if err := moveBelow(base); err != nil {
 			return err
 		}
+		p.emptied = base
 		if err := enableControllers(base); err != nil {
 			return err
 		}
@@ -105,6 +106,15 @@ func enableControllers(dir string) error {
 		}
 	}
 	return nil
+}
+
+// disableControllers disables the controllers of a directory for the directories below it.
+func disableControllers(dir string) error {
+	var errs []error
+	for _, controller := range Controllers {
+		errs = append(errs, os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("-"+controller), 0))
+	}
+	return errors.Join(errs...)
 }
 
 func contains(list []byte, word string) bool {

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -26,7 +28,13 @@ type Parent struct {
 	Path string
 	FD   int
 	dir  *os.File
+	// emptied is the directory that this process has left so that it can have controllers, or "".
+	emptied string
 }
+
+// InService reports whether the limits below the parent keep processes out of the cgroup that this process was started in, such as
+// that of a service.
+func (p *Parent) InService() bool { return p.emptied != "" }
 
 // NewParent creates a parent below a directory and locks it.
 func NewParent(base string) (*Parent, error) {
@@ -59,6 +67,26 @@ func (p *Parent) Remove() error {
 	return errors.Join(Clear(p.Path), p.dir.Close())
 }
 
+// Leave lets go of the parent. It keeps the directories that have processes. Those must have no limits if InService is true: Leave
+// then makes the cgroup of the service accept processes again.
+func (p *Parent) Leave() error {
+	_ = Remove(p.Path)
+	if p.emptied != "" {
+		for _, dir := range []string{filepath.Join(p.Path, LimitedDir), p.Path, p.emptied} {
+			_ = disableControllers(dir) // one that is still needed stays
+		}
+	}
+	return p.dir.Close()
+}
+
+// Adopt returns a parent that another process has made and left, by its path and its open directory, which holds the lock.
+func Adopt(path string, dir *os.File) *Parent {
+	return &Parent{Path: path, FD: int(dir.Fd()), dir: dir}
+}
+
+// Lock returns the open directory of the parent, which holds the lock as long as a process has it open.
+func (p *Parent) Lock() *os.File { return p.dir }
+
 // Clear kills all processes in and below a directory and removes it.
 func Clear(path string) error {
 	if err := Kill(path); err != nil {
@@ -72,6 +100,24 @@ func Clear(path string) error {
 		err = Remove(path)
 		return err == nil
 	}, func() error { return err })
+}
+
+// ClearExcept kills all processes in and below a directory, except in the directories in keep and below them. It removes what it can.
+func ClearExcept(path string, keep []string) error {
+	if !slices.ContainsFunc(keep, func(k string) bool { return strings.HasPrefix(k+"/", path+"/") }) {
+		return Clear(path)
+	}
+	if slices.Contains(keep, path) {
+		return nil
+	}
+	entries, err := os.ReadDir(path)
+	errs := []error{err}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			errs = append(errs, ClearExcept(filepath.Join(path, entry.Name()), keep))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // RemoveStale kills and removes what is left by processes that were killed together with their watchdog.

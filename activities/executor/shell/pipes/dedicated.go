@@ -31,6 +31,23 @@ func NewDedicated(out, errs io.Writer, buffers *sync.Pool) (*Dedicated, error) {
 	return &Dedicated{out: o, errs: e}, nil
 }
 
+// Adopt returns pipes that continue to copy the output of a program that another process has started. outRead and errRead are the ends
+// that Leave has returned there.
+func Adopt(outRead, errRead *os.File, out, errs io.Writer, buffers *sync.Pool) *Dedicated {
+	o, e := adoptStream(outRead, out, buffers), adoptStream(errRead, errs, buffers)
+	e.before = o
+	return &Dedicated{out: o, errs: e}
+}
+
+// Leave ends the copying early. It returns the ends that the rest of the output can be read from, once everything that was read has
+// been written.
+func (p *Dedicated) Leave() (out, errs *os.File) {
+	p.out.leave()
+	p.errs.leave()
+	p.copies.Wait()
+	return p.out.read, p.errs.read
+}
+
 // Files returns the files that the program writes to.
 func (p *Dedicated) Files() (out, errs *os.File) { return p.out.write, p.errs.write }
 

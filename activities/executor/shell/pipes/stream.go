@@ -34,9 +34,9 @@ type stream struct {
 	before *stream
 	// order is held from reading output until it is written, so that drain cannot overtake copy.
 	order sync.Mutex
-	// treeEmpty is set when no process of the attempt is left.
-	treeEmpty atomic.Bool
-	err       error
+	// treeEmpty is set when no process of the attempt is left, and left when another process is to copy the rest.
+	treeEmpty, left atomic.Bool
+	err             error
 }
 
 func newStream(to io.Writer, buffers *sync.Pool) (*stream, error) {
@@ -44,16 +44,29 @@ func newStream(to io.Writer, buffers *sync.Pool) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := adoptStream(read, to, buffers)
+	s.write = write
+	return s, nil
+}
+
+// adoptStream returns a stream without a write end.
+func adoptStream(read *os.File, to io.Writer, buffers *sync.Pool) *stream {
 	if to == nil {
 		to = io.Discard
 	}
-	return &stream{read: read, write: write, to: to, buffers: buffers}, nil
+	return &stream{read: read, to: to, buffers: buffers}
+}
+
+// leave makes copy return.
+func (s *stream) leave() {
+	s.left.Store(true)
+	s.read.SetReadDeadline(time.Now())
 }
 
 // copy copies output until all writers have closed the pipe, or until soon after finish.
 func (s *stream) copy() {
 	left := leakBytes
-	for left > 0 {
+	for left > 0 && !s.left.Load() {
 		over := s.treeEmpty.Load()
 		if over {
 			s.read.SetReadDeadline(time.Now().Add(leakWait))

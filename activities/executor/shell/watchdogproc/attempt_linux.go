@@ -29,6 +29,8 @@ type Attempt struct {
 	// next kill.
 	Killed executor.Instant
 	pause  time.Duration
+	// ended reports that the kept attempt has ended by itself before its lease.
+	ended bool
 	// finder is nil until it is needed, and always nil with cgroups.
 	finder *procfs.Search
 }
@@ -36,12 +38,21 @@ type Attempt struct {
 // Enforce stops and kills the attempts whose deadlines have passed. It returns
 // the time until it must be called again, or -1 if there are no deadlines.
 func (w *Table) Enforce() (wait time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.enforce()
+}
+
+// enforce is Enforce for a caller that holds mu.
+func (w *Table) enforce() (wait time.Duration) {
 	now := executor.Now()
 	wait = -1
 	for name, a := range w.Attempts {
 		next := a.StopAt
 		switch {
 		case a.KillAt == executor.Never:
+			continue
+		case now >= a.StopAt && w.settle(name, a, now >= a.KillAt):
 			continue
 		case now >= a.KillAt:
 			if now >= a.Killed.Add(a.pause) {
@@ -70,13 +81,13 @@ func (w *Table) terminate(name string, a *Attempt) {
 		_ = unix.Kill(pid, unix.SIGCONT)
 	}
 	if w.Cgroup != "" {
-		_ = cgroup.Freeze(filepath.Join(w.Cgroup, name), false) // the attempt may be suspended
+		_ = cgroup.Freeze(w.directory(name), false) // the attempt may be suspended
 	}
 }
 
 func (w *Table) kill(name string, a *Attempt) {
 	if w.Cgroup != "" {
-		_ = cgroup.Kill(filepath.Join(w.Cgroup, name))
+		_ = cgroup.Kill(w.directory(name))
 		return
 	}
 	for _, pid := range w.pids(name, a) {
@@ -84,10 +95,18 @@ func (w *Table) kill(name string, a *Attempt) {
 	}
 }
 
+// directory returns the cgroup of an attempt. The name of one that an earlier worker has started is its path.
+func (w *Table) directory(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(w.Cgroup, name)
+}
+
 // pids returns the PIDs of an attempt.
 func (w *Table) pids(name string, a *Attempt) []int {
 	if w.Cgroup != "" {
-		return cgroup.PIDs(filepath.Join(w.Cgroup, name))
+		return cgroup.PIDs(w.directory(name))
 	}
 	if a.finder == nil {
 		a.finder = procfs.NewSearch(name)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,57 +23,78 @@ import (
 const Name = "switchyard-watchdog"
 
 const (
-	// inputPipe is the file descriptor that a watchdog reads from.
-	inputPipe = 3
+	// input is the descriptor of the socket that a watchdog reads from.
+	input = 3
 	// listenPause is the pause between reads while messages arrive: short tasks cause many messages,
 	// and waking up for each costs more than reading it.
 	listenPause = 20 * time.Millisecond
 )
 
-// Run watches the attempts that it reads about from a pipe; it does not return. If the pipe is closed
-// without a "bye", the worker has died, and Run ends all attempts. If a lease ends, the worker is held
-// up, and Run ends that attempt.
+// Run watches the attempts that it reads about from a socket; it does not return. If the socket is closed
+// without a "bye", the worker has died, and Run ends all attempts but those that it keeps. If a lease ends, the worker is held
+// up or gone, and Run ends that attempt.
 func Run() {
 	// On a clean shutdown, the worker sends "bye" itself.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	if err := KeepWatch(inputPipe); err != nil {
+	if err := KeepWatch(input); err != nil {
 		os.Exit(1)
 	}
 	os.Exit(0)
 }
 
-// Table holds the attempts of the worker.
+// Table holds the attempts of the worker. Its methods may be called by several goroutines at once.
 type Table struct {
+	mu       sync.Mutex
 	Cgroup   string // directory of the worker's attempts, or ""
 	Attempts map[string]*Attempt
+	// kept holds the attempts that the worker has left, by name. arrived holds the open files that came with messages and have not been
+	// claimed yet.
+	kept    map[string]*kept
+	arrived []int
+	// answers has an answer for each message "keep" that has not been answered yet.
+	answers []byte
 }
 
 // NewTable returns a table without attempts.
-func NewTable() *Table { return &Table{Attempts: make(map[string]*Attempt)} }
+func NewTable() *Table {
+	return &Table{Attempts: make(map[string]*Attempt), kept: make(map[string]*kept)}
+}
 
-// KeepWatch reads messages from a pipe, given by its descriptor, until its end.
-func KeepWatch(pipe int) error {
+// KeepWatch reads messages from a socket, given by its descriptor, until its end, and then watches the kept attempts until none is
+// left.
+func KeepWatch(socket int) error {
 	w := NewTable()
-	buffer := make([]byte, 64<<10)
+	err := w.follow(socket)
+	unix.Close(socket)
+	w.keepOn()
+	return err
+}
+
+// follow reads messages until the end of the socket or of the worker.
+func (w *Table) follow(socket int) error {
+	buffer, oob := make([]byte, 64<<10), make([]byte, unix.CmsgSpace(4*keptFiles))
 	var text []byte
 	for {
 		// Enforce leases only when the pipe is empty: a renewal may still be in it if this process was
 		// the one that was held up.
-		if ready, err := readable(pipe, 0); err != nil || !ready {
+		if ready, err := readable(socket, 0); err != nil || !ready {
 			if err == nil {
-				_, err = readable(pipe, w.Enforce())
+				_, err = readable(socket, w.Enforce())
 			}
 			if err != nil {
 				return errors.Join(err, w.endAll())
 			}
 			continue
 		}
-		n, err := unix.Read(pipe, buffer)
+		n, oobn, _, _, err := unix.Recvmsg(socket, buffer, oob, unix.MSG_CMSG_CLOEXEC)
 		if err == unix.EINTR || err == unix.EAGAIN {
 			continue
 		}
 		if err != nil || n == 0 {
 			return errors.Join(err, w.endAll())
+		}
+		if files, err := received(oob[:oobn]); err == nil {
+			w.arrived = append(w.arrived, files...)
 		}
 		text = append(text, buffer[:n]...)
 		for {
@@ -89,11 +111,14 @@ func KeepWatch(pipe int) error {
 				return nil
 			}
 		}
+		if w.keeps(socket) { // the worker is stopping, and waits
+			continue
+		}
 		time.Sleep(listenPause)
 	}
 }
 
-// readable waits until the pipe has data or has been closed, and then returns true. It returns false
+// readable waits until the socket has data or has been closed, and then returns true. It returns false
 // after wait; a wait of -1 has no limit.
 func readable(fd int, wait time.Duration) (bool, error) {
 	ms := -1
@@ -109,9 +134,14 @@ func readable(fd int, wait time.Duration) (bool, error) {
 
 // Receive processes one message. It returns bye for the message that announces a clean end.
 func (w *Table) Receive(line string) (bye bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	verb, rest, _ := strings.Cut(line, " ")
-	if verb == "bye" {
+	switch verb {
+	case "bye":
 		return true, nil
+	case "keep":
+		return false, w.keep(rest)
 	}
 	quoted, err := strconv.QuotedPrefix(rest)
 	if err != nil {
@@ -141,14 +171,25 @@ func (w *Table) Receive(line string) (bye bool, err error) {
 	return false, nil
 }
 
+// endAll ends all attempts but the kept ones.
 func (w *Table) endAll() error {
-	if w.Cgroup != "" {
-		return cgroup.Clear(w.Cgroup)
-	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	var wait sync.WaitGroup
-	errs := make(chan error, len(w.Attempts))
-	for id := range w.Attempts {
-		wait.Go(func() { errs <- procfs.KillMarked(id) })
+	errs := make(chan error, len(w.Attempts)+1)
+	var keep []string
+	for name := range w.Attempts {
+		switch path := w.directory(name); {
+		case w.kept[name] != nil:
+			keep = append(keep, path)
+		case w.Cgroup == "":
+			wait.Go(func() { errs <- procfs.KillMarked(name) })
+		case filepath.IsAbs(name): // an earlier worker has made the directory
+			wait.Go(func() { errs <- cgroup.Clear(path) })
+		}
+	}
+	if w.Cgroup != "" {
+		errs <- cgroup.ClearExcept(w.Cgroup, keep)
 	}
 	wait.Wait()
 	close(errs)
