@@ -247,7 +247,7 @@ func (n *Node) openState() {
 		n.withholdSurvivors(err)
 		return
 	}
-	n.attempts.State.Dir = dir
+	n.attempts.State.Dir, n.attempts.State.Keeps = dir, n.cfg.KeepOnStop
 	if n.cfg.Guard != nil {
 		n.attempts.State.Guard = func() error { return n.cfg.Guard(dir) }
 	}

@@ -54,6 +54,8 @@ type attempt struct {
 	// nil.
 	recoveryFile *recoveryFile
 	claimFile    *claimFile
+	// note writes the recovery file of an attempt that runs. It is set before the program starts.
+	note func() error
 }
 
 // accept creates and begins an attempt. The caller must call its end. The returned context ends when the attempt must.
@@ -220,12 +222,13 @@ func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *i
 		return stopped(ctx, nil), nil
 	}
 	w.log.writeNotices(slices.Concat(s.notices, w.secrets.notices)...)
+	a.note = func() error { return a.writeRecoveryFile(w.id(m), w.spec, w.ws) }
 	if n.survivor(req.GetType()) != nil {
-		if err := a.writeRecoveryFile(w.id(m), w.spec, w.ws); err != nil {
+		if err := a.note(); err != nil {
 			return nil, err
 		}
-		defer a.recoveryFile.remove()
 	}
+	defer a.recoveryFile.remove()
 	return w.finish(ctx, m)
 }
 
@@ -298,7 +301,7 @@ func (a *attempt) spawned(at time.Time) {
 	close(a.beats.spawns)
 	a.claimFile.run(at)
 	workload := a.progress.Load().GetWorkload()
-	a.recoveryFile.update(func(k *recoveryState) { k.StartedAt = at; k.setWorkload(workload) })
+	a.recoveryFile.update(func(k *recoveryState) { k.StartedAt, k.located = at, workload })
 	a.node.attempts.settle()
 }
 
@@ -309,7 +312,7 @@ func (a *attempt) located(w *v1.Workload) {
 		return // the next heartbeat reports it
 	}
 	a.progress.beatNow()
-	a.recoveryFile.update(func(k *recoveryState) { k.setWorkload(w) })
+	a.recoveryFile.update(func(k *recoveryState) { k.located = w })
 }
 
 // stamp adds the node's name and its times to an answer.

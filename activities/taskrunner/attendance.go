@@ -239,13 +239,18 @@ func (w *attendance) isOver() bool {
 	}
 }
 
-// createFile creates the recovery file with a state, to which it adds the activity.
-func (w *attendance) createFile(path string, state recoveryState) error {
+// createFile creates the recovery file. complete adds what attendance does not know.
+func (w *attendance) createFile(path string, complete func(k *recoveryState)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	state.attend(w.activity)
-	if w.left == nil { // the attempt was detached while it waited
-		state.AloneUntil = time.Now().Add(aloneEnd(w.alone))
-	}
-	return w.file.create(path, state)
+	return w.file.create(path, func(k *recoveryState) {
+		k.attend(w.activity)
+		if w.inUse > w.activity.heartbeat {
+			k.Lease = w.inUse
+		}
+		if w.left == nil && k.AloneUntil.IsZero() { // the attempt was detached while it waited
+			k.AloneUntil = time.Now().Add(aloneEnd(w.alone))
+		}
+		complete(k)
+	})
 }

@@ -21,7 +21,8 @@ import (
 //
 // What an attempt is does not change its fate any more once its program has ended or is being ended: its end is recorded
 // and reported before the worker stops. An attempt without a program yet is among the others, but kept as soon as its
-// program runs. The next worker continues a left attempt as it would after a crash (see recovery.go).
+// program runs. The next worker continues a left attempt as it would after a crash (see recovery.go). An attempt of a type that does
+// not survive a crash gets its recovery file when it is left.
 
 // whyNotKept returns why a drain does not leave an attempt to the next worker, or "" if the drain does so once KeepAttempts has
 // been called.
@@ -31,12 +32,21 @@ func (a *attempt) whyNotKept() string {
 	switch {
 	case len(a.req.GetBatch()) > 0:
 		return "it is a batch of instances"
-	case n.survivor(taskType) == nil || a.lasts():
+	case n.adopter(taskType) == nil || a.lasts():
 		return unkept
 	case a.ending() != nil:
 		return "it is ending"
 	case a.progress.isWaiting():
 		return "its program has not started"
+	case n.leaver(taskType) != nil:
+		err := n.leaver(taskType).CanLeave(attemptID(a.req, &a.members[0]))
+		switch {
+		case err == nil:
+		case err != executor.ErrNotRunning:
+			return err.Error()
+		case !a.recoveryFile.isWritten():
+			return "it is ending"
+		} // else this worker has not taken it over from the earlier one
 	case !a.recoveryFile.isWritten():
 		return "it has no recovery file"
 	case !n.State.guard(n.Logger):
@@ -92,6 +102,13 @@ func (n *Node) LetGo(reason string) {
 
 // handOver makes an attempt end here and continue under the next worker. mu is held.
 func (s *attempts) handOver(a *attempt) {
+	if !a.isLasting() && !a.recoveryFile.isWritten() {
+		if err := a.note(); err != nil {
+			a.node.Logger.Warn("a task is not left to the next worker", "run", a.req.GetRunId(), "task", a.members[0].name, "error", err)
+			a.stop(s.drain.cause)
+			return
+		}
+	}
 	if s.left == nil {
 		s.left = map[attemptKey]*attempt{}
 	}

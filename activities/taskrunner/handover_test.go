@@ -28,18 +28,20 @@ func TestOnlyRunningAttemptsWithAKeeperAreKept(t *testing.T) {
 		change func(n *Node, a *attempt)
 		want   string
 	}{
-		"running":            {request("a"), nil, ""},
-		"detached":           {request("a"), func(_ *Node, a *attempt) { a.attendance.detach(time.Hour, a.ending) }, ""},
-		"with secrets":       {&historyv1.ExecuteRequest{RunId: "r-1", Task: "a", Type: "shell", SecretEnv: map[string]string{"A": "env:A"}}, nil, ""},
-		"batch":              {batch, nil, "it is a batch of instances"},
-		"type without":       {&historyv1.ExecuteRequest{RunId: "r-1", Task: "a", Type: "subagent"}, nil, "it has no keeper (type subagent)"},
-		"no keeper":          {request("a"), func(n *Node, _ *attempt) { n.State.Guard = nil }, "it has no keeper (type shell)"},
-		"keeper fails":       {request("a"), func(n *Node, _ *attempt) { n.State.Guard = func() error { return errAway } }, "it has no keeper (type shell)"},
-		"lasting type":       {vpsRequest(nil), nil, "it has no keeper (type vps)"},
-		"no state":           {request("a"), func(n *Node, _ *attempt) { n.State.Dir = "" }, "it has no keeper (type shell)"},
-		"cancelled":          {request("a"), func(_ *Node, a *attempt) { a.ending = ended }, "it is ending"},
-		"in preparation":     {request("a"), func(_ *Node, a *attempt) { a.progress.Store(&historyv1.ExecuteProgress{}) }, "its program has not started"},
-		"without its record": {request("a"), func(_ *Node, a *attempt) { a.recoveryFile.path = "" }, "it has no recovery file"},
+		"running":              {request("a"), nil, ""},
+		"detached":             {request("a"), func(_ *Node, a *attempt) { a.attendance.detach(time.Hour, a.ending) }, ""},
+		"with secrets":         {&historyv1.ExecuteRequest{RunId: "r-1", Task: "a", Type: "shell", SecretEnv: map[string]string{"A": "env:A"}}, nil, ""},
+		"batch":                {batch, nil, "it is a batch of instances"},
+		"type without":         {&historyv1.ExecuteRequest{RunId: "r-1", Task: "a", Type: "subagent"}, nil, "it has no keeper (type subagent)"},
+		"no keeper":            {request("a"), func(n *Node, _ *attempt) { n.State.Guard = nil }, "it has no keeper (type shell)"},
+		"keeper fails":         {request("a"), func(n *Node, _ *attempt) { n.State.Guard = func() error { return errAway } }, "it has no keeper (type shell)"},
+		"lasting type":         {vpsRequest(nil), nil, "it has no keeper (type vps)"},
+		"no state":             {request("a"), func(n *Node, _ *attempt) { n.State.Dir = "" }, "it has no keeper (type shell)"},
+		"cancelled":            {request("a"), func(_ *Node, a *attempt) { a.ending = ended }, "it is ending"},
+		"in preparation":       {request("a"), func(_ *Node, a *attempt) { a.progress.Store(&historyv1.ExecuteProgress{}) }, "its program has not started"},
+		"without its record":   {request("a"), func(_ *Node, a *attempt) { a.recoveryFile.path = "" }, "it has no recovery file"},
+		"left, not taken over": {request("a"), func(n *Node, _ *attempt) { leaves(n) }, ""},
+		"left, has just ended": {request("a"), func(n *Node, a *attempt) { leaves(n); a.recoveryFile.path = "" }, "it is ending"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,6 +62,9 @@ func TestOnlyRunningAttemptsWithAKeeperAreKept(t *testing.T) {
 	}
 }
 
+// leaves makes the shell tasks of a node outlive only a worker that leaves them.
+func leaves(n *Node) { n.Executors["shell"].(*fake.Survivor).Leaves = true }
+
 // restarted is a worker whose shell tasks have a keeper and whose agents have none.
 type restarted struct {
 	*bench
@@ -78,7 +83,7 @@ func newRestarted(t *testing.T, script map[string][]fake.Step) *restarted {
 func (r *restarted) prepare() {
 	r.fake, r.heartbeat = r.survivor.Executor, time.Minute
 	r.Executors = map[string]executor.Executor{"shell": r.survivor, "subagent": r.agents}
-	r.State.Guard = func() error { return nil }
+	r.State.Guard, r.State.Keeps = func() error { return nil }, true
 	r.Secrets = testSecrets{"env:TOKEN": secretValue}
 }
 
@@ -127,14 +132,23 @@ func (e *execution) isPending() {
 // and log, and answers its activity.
 func TestRestartKeepsAnAttemptForTheNextWorker(t *testing.T) {
 	t.Parallel()
-	r := newRestarted(t, map[string][]fake.Step{"a": {
-		{Stdout: "one " + secretValue + "\n", Block: true}, {Stdout: "one " + secretValue + "\ntwo\n", Block: true},
-	}})
+	first := "one " + secretValue + "\ntw"
+	t.Run("that prints all again", func(t *testing.T) { restartKeeps(t, false, first, first+"o\n") })
+	t.Run("that prints the rest", func(t *testing.T) { restartKeeps(t, true, first, "o\n") })
+}
+
+func restartKeeps(t *testing.T, leaves bool, first, second string) {
+	t.Parallel()
+	r := newRestarted(t, map[string][]fake.Step{"a": {{Stdout: first, Block: true}, {Stdout: second, Block: true}}})
+	r.survivor.Leaves = leaves
 	req := request("a")
 	req.SecretEnv = map[string]string{"TOKEN": "env:TOKEN"}
 	e := r.start(t.Context(), req)
 	r.runs("a")
 	before := time.Now()
+	if files, _ := filepath.Glob(filepath.Join(r.State.Dir, "*"+recoverySuffix)); len(files) == 0 != leaves {
+		t.Errorf("before it is left there are %v", files)
+	}
 	left := r.lets(1)
 	e.isPending()
 	if kill := left.First.Sub(before); !left.First.Equal(left.Last) || kill < 40*time.Second || kill > 2*time.Minute {

@@ -346,7 +346,7 @@ func TestRaisedLeaseIsRecovered(t *testing.T) {
 	w := newAttendance(minuteActivity("one"), &recoveryFile{}, func() {}, func() bool { return false })
 	path := recoveryPath(dir, "a")
 	request, spec := []byte(`{"runId":"r-1"}`), []byte(`{}`)
-	if err := w.createFile(path, recoveryState{Version: keepsakeVersion, Request: request, Spec: spec}); err != nil {
+	if err := w.createFile(path, func(k *recoveryState) { k.Version, k.Request, k.Spec = keepsakeVersion, request, spec }); err != nil {
 		t.Fatal(err)
 	}
 	read := func() string {

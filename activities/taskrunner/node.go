@@ -119,10 +119,29 @@ func (n *Node) capabilities(taskType string) executor.Capabilities {
 	return executor.Capabilities{}
 }
 
-// survivor returns the capability Survive of a type if its attempts outlive the worker on this node, else nil.
+// survivor returns the capability Survive of a type if its attempts outlive the worker on this node, even one that is killed, else nil.
 func (n *Node) survivor(taskType string) executor.Survivor {
 	if n.State.Dir == "" {
 		return nil
 	}
 	return n.capabilities(taskType).Survive
+}
+
+// adopter returns the capability with which the node continues attempts of a type that an earlier worker has left, or nil.
+func (n *Node) adopter(taskType string) executor.Survivor {
+	if s := n.survivor(taskType); s != nil {
+		return s
+	}
+	if l := n.leaver(taskType); l != nil {
+		return l
+	}
+	return nil
+}
+
+// leaver returns the capability Leave of a type if its attempts outlive a worker that leaves them on this node, else nil.
+func (n *Node) leaver(taskType string) executor.Leaver {
+	if n.State.Dir == "" {
+		return nil
+	}
+	return n.capabilities(taskType).Leave
 }

@@ -54,7 +54,7 @@ type recovery struct {
 	work      sync.WaitGroup
 }
 
-// Recover continues the attempts that earlier workers of the node have left, if their executors are Survivors. The node
+// Recover continues the attempts that earlier workers of the node have left, if their executors are Survivors or Leavers. The node
 // must be the only one with its name. When Recover returns, every attempt that may be wanted has its place. No executor
 // starts anything before it has reported its leftovers. end stops the searches still in progress. It returns when
 // everything due has been reported to the server, or when its context ends.
@@ -80,7 +80,7 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 			r.undecided[keyOf(l.req, membersOf(l.req))] = make(chan struct{})
 		}
 	}
-	if len(left) > 0 {
+	if slices.ContainsFunc(left, func(l *orphan) bool { return n.survivor(l.req.GetType()) != nil }) {
 		n.State.guard(n.Logger)
 	}
 	n.recovery.Store(r)
@@ -93,7 +93,7 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 		n.Logger.Warn("a private directory of an earlier worker was not removed", "error", err)
 	}
 	for taskType := range n.Executors {
-		if s := n.survivor(taskType); s != nil {
+		if s := n.adopter(taskType); s != nil {
 			r.finds[taskType] = &finds{exec: s, done: make(chan struct{})}
 		}
 	}
@@ -127,7 +127,7 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 func (r *recovery) decide(l *orphan, decided func()) {
 	defer decided()
 	n := r.node
-	exec := n.survivor(l.req.GetType())
+	exec := n.adopter(l.req.GetType())
 	if exec == nil { // this worker was started without the executor
 		if l.state.Lasting { // a later worker may have it
 			<-r.ctx.Done()

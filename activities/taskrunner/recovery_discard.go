@@ -37,6 +37,7 @@ func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Work
 			return
 		}
 		w.log = w.newLog()
+		w.log.options.Held = found.Held
 		if w.log.resume(ctx, &a.members[0]) != nil {
 			r.remove(exec, found)
 			return

@@ -33,8 +33,8 @@ const (
 	maxKeepsakeBytes = 16 << 20
 )
 
-// recoveryFile holds what a later worker needs to continue an attempt. Until create has written the file, and if the
-// attempt cannot outlive this worker, its methods change no file. mu protects the fields below it.
+// recoveryFile holds what a later worker needs to continue an attempt. Until create has written the file, its methods change only
+// what create will write. mu protects the fields below it.
 type recoveryFile struct {
 	logger    *slog.Logger
 	run, task string // of the attempt, for the log
@@ -42,19 +42,25 @@ type recoveryFile struct {
 	mu    sync.Mutex
 	path  string // "" if the file has not been written
 	state recoveryState
-	gone  bool
+	// beatAt is when the newest acknowledged heartbeat was sent, or zero.
+	beatAt time.Time
+	gone   bool
 	// isLeft is set when this worker leaves the running attempt to a later one.
 	isLeft bool
 }
 
-// create writes the file.
-func (k *recoveryFile) create(path string, state recoveryState) error {
+// create completes the state and writes the file.
+func (k *recoveryFile) create(path string, complete func(k *recoveryState)) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if err := state.write(path); err != nil {
+	complete(&k.state)
+	if err := k.state.write(path); err != nil {
 		return err
 	}
-	k.path, k.state = path, state
+	k.path = path
+	if !k.beatAt.IsZero() {
+		return os.Chtimes(path, k.beatAt, k.beatAt)
+	}
 	return nil
 }
 
@@ -69,10 +75,10 @@ func (k *recoveryFile) isWritten() bool {
 func (k *recoveryFile) update(change func(k *recoveryState)) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	change(&k.state)
 	if k.path == "" || k.gone {
 		return
 	}
-	change(&k.state)
 	if err := k.state.write(k.path); err != nil {
 		k.logger.Warn("an attempt would not outlive this worker", "run", k.run, "task", k.task, "error", err)
 	}
@@ -82,9 +88,9 @@ func (k *recoveryFile) update(change func(k *recoveryState)) {
 func (k *recoveryFile) recordHeartbeat(sent executor.Instant) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.beatAt = time.Now().Add(-executor.Now().Sub(sent))
 	if k.path != "" && !k.gone {
-		at := time.Now().Add(-executor.Now().Sub(sent))
-		_ = os.Chtimes(k.path, at, at) // if this fails, the file's earlier time is the safe side
+		_ = os.Chtimes(k.path, k.beatAt, k.beatAt) // if this fails, the file's earlier time is the safe side
 	}
 }
 
@@ -136,7 +142,7 @@ func (k *recoveryFile) remove() {
 	}
 }
 
-// writeRecoveryFile writes the recovery file of an attempt that is about to start.
+// writeRecoveryFile writes the recovery file of an attempt that is about to start, or is to be left.
 func (a *attempt) writeRecoveryFile(id string, spec *structpb.Struct, ws *workspace.Workspace) error {
 	request, err := protojson.Marshal(a.req)
 	if err != nil {
@@ -146,9 +152,9 @@ func (a *attempt) writeRecoveryFile(id string, spec *structpb.Struct, ws *worksp
 	if err != nil {
 		return err
 	}
-	err = a.attendance.createFile(recoveryPath(a.node.State.Dir, id), recoveryState{
-		Version: keepsakeVersion, ID: id, Queue: a.delivery.queue,
-		Request: request, Spec: rendered, TakenUpAt: a.takenUpAt.AsTime(), Workspace: filepath.Base(ws.Dir()), TempDir: ws.TempDir(),
+	err = a.attendance.createFile(recoveryPath(a.node.State.Dir, id), func(k *recoveryState) {
+		k.Version, k.ID, k.Queue, k.TakenUpAt = keepsakeVersion, id, a.delivery.queue, a.takenUpAt.AsTime()
+		k.Request, k.Spec, k.Workspace, k.TempDir = request, rendered, filepath.Base(ws.Dir()), ws.TempDir()
 	})
 	if err != nil {
 		return fmt.Errorf("note what a later worker needs of %s: %w", id, err)

@@ -102,6 +102,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 		return moved(v1.ReasonIncarnation, text), nil
 	}
 	w.log = w.newLog()
+	w.log.options.Held = found.Held
 	if err := w.log.resume(ctx, &a.members[0]); err != nil {
 		if a.isLetGo(err) {
 			w.leave()

@@ -45,8 +45,9 @@ type recoveryState struct {
 	// Workspace is the name of the attempt's directory, and TempDir the path of its temporary directory.
 	Workspace string `json:"workspace"`
 	TempDir   string `json:"tempDir"`
-	// Workload is the v1.Workload that runs the attempt, or empty if it is unknown.
+	// Workload is the v1.Workload that runs the attempt, or empty if it is unknown. located is the workload that write puts there, or nil.
 	Workload json.RawMessage `json:"workload,omitempty"`
+	located  *v1.Workload
 }
 
 // attend records which activity waits for the attempt.
@@ -56,14 +57,6 @@ func (k *recoveryState) attend(of activityRef) {
 
 // inUse returns the heartbeat time-out by which the lease of the attempt ends.
 func (k *recoveryState) inUse() time.Duration { return max(k.Lease, k.Heartbeat) }
-
-// setWorkload records what runs the attempt.
-func (k *recoveryState) setWorkload(w *v1.Workload) {
-	k.Workload = nil
-	if text, err := protojson.Marshal(w); err == nil && w != nil {
-		k.Workload = text
-	}
-}
 
 // workload returns what runs the attempt, or nil if that is unknown.
 func (k *recoveryState) workload() *v1.Workload {
@@ -110,6 +103,9 @@ func (k *recoveryState) idleFrom(started time.Time) time.Time {
 
 // write replaces a file atomically and keeps its modification time, which is that of the newest heartbeat.
 func (k *recoveryState) write(path string) error {
+	if k.located != nil {
+		k.Workload, _ = protojson.Marshal(k.located) // without it, Remove cannot help an engine that is away
+	}
 	text, err := json.Marshal(k)
 	if err != nil {
 		return err

@@ -18,6 +18,8 @@ type State struct {
 	// TempDir holds the temporary directories of attempts that outlive this worker. It belongs to the node alone. If
 	// empty, those directories are in the private directories of the attempts.
 	TempDir string
+	// Keeps is set if the node is to leave attempts to a later worker when it stops.
+	Keeps bool
 	// Guard is called before the first attempt starts or continues that may leave something when this worker is killed. It
 	// starts a process that outlives the worker and enforces the leases as a Keeper from then on. If it is nil or fails, nothing does.
 	Guard func() error

@@ -130,7 +130,7 @@ func (w *work) do(ctx context.Context, m *member) (*historyv1.ExecuteResponse, e
 			// Placement gives GPUs together with the NUMA node near them, whether or not the task asks for one.
 			NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),
 		},
-		Streams:   executor.Streams{Stdout: w.log.Stream("stdout"), Stderr: w.log.Stream("stderr")},
+		Streams:   executor.Streams{Stdout: w.log.Stream("stdout"), Stderr: w.log.Stream("stderr"), Held: w.log.Held},
 		Reports:   executor.Reports{Notify: w.notify, Located: a.located},
 		Ending:    executor.Ending{Grace: stopGrace, EndGrace: w.node.EndGrace, Lease: a.beats.lease},
 		Journal:   w.newJournal(m),
@@ -202,12 +202,14 @@ func limits(r *v1.Resources) executor.Limits {
 	return l
 }
 
-// root returns the root for the workspace. If the attempt outlives the worker, its workspace must, too.
+// root returns the root for the workspace. If the attempt may outlive the worker, its workspace must, too.
 func (w *work) root() *workspace.Root {
-	if len(w.attempt.req.GetBatch()) == 0 && w.node.survivor(w.attempt.req.GetType()) != nil {
-		return w.node.State.workspaces()
+	n, req := w.node, w.attempt.req
+	outlives := n.survivor(req.GetType()) != nil || n.State.Keeps && n.leaver(req.GetType()) != nil && !w.spec.GetFields()["sandbox"].GetBoolValue()
+	if len(req.GetBatch()) == 0 && outlives {
+		return n.State.workspaces()
 	}
-	return w.node.Folders.Workspaces
+	return n.Folders.Workspaces
 }
 
 // spawned records that the process of a member has started.

@@ -141,7 +141,13 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 // newExecutors returns one executor for each task type that runs on nodes, and those of shell tasks and containers
 // separately. The executors close with the stack.
 func (s *Stack) newExecutors(cfg Config, kept *store.Store, scratch string, virtual vps.Backend) (*shell.Executor, *container.Executor, []executor.Executor, error) {
-	sh, err := shell.New(shell.Options{Watchdog: true, PassEnv: cfg.Nodes[0].PassEnv, IsHidden: cfg.Nodes[0].Secrets.Hides, Logger: cfg.Logger})
+	left := ""
+	if parent, err := workers.StateParent(cfg.Nodes[0].ScratchDir); err == nil { // else the nodes keep no state either, and say so
+		left = filepath.Join(parent, "left")
+	}
+	sh, err := shell.New(shell.Options{
+		Watchdog: true, Leave: cfg.Nodes[0].KeepOnStop, LeftDir: left, PassEnv: cfg.Nodes[0].PassEnv, IsHidden: cfg.Nodes[0].Secrets.Hides, Logger: cfg.Logger,
+	})
 	if err != nil {
 		return nil, nil, nil, err
 	}

@@ -15,6 +15,9 @@ import (
 // describes how they continue. Its methods are safe for concurrent use.
 type Survivor struct {
 	*Executor
+	// Leaves is set before the first call if attempts outlive only a worker that leaves them. Each step then prints what its attempt
+	// has not printed before.
+	Leaves bool
 
 	mu      sync.Mutex
 	left    []executor.Leftover
@@ -30,7 +33,20 @@ func NewSurvivor(taskType string, script map[string][]Step, left ...executor.Lef
 
 // Capabilities says that attempts can be suspended and outlive the worker.
 func (s *Survivor) Capabilities() executor.Capabilities {
+	if s.Leaves {
+		return executor.Capabilities{Steer: s, Leave: s}
+	}
 	return executor.Capabilities{Steer: s, Survive: s}
+}
+
+// CanLeave returns nil if an attempt runs.
+func (s *Survivor) CanLeave(id string) error {
+	s.Executor.mu.Lock()
+	defer s.Executor.mu.Unlock()
+	if _, runs := s.paused[id]; !runs {
+		return executor.ErrNotRunning
+	}
+	return nil
 }
 
 // Survivors returns the remaining attempts of a node.
@@ -64,9 +80,15 @@ func (s *Survivor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	var startedAt time.Time
 	r, err := s.Executor.Run(ctx, a, func() { startedAt = time.Now(); spawned() })
 	if r.Stopped && !startedAt.IsZero() && errors.Is(context.Cause(ctx), executor.ErrLetGo) {
+		l := executor.Leftover{ID: a.ID, Identity: a.Identity, Running: true, StartedAt: startedAt, Env: a.Env}
+		if s.Leaves {
+			if l.Held, err = a.Held(); err != nil {
+				return r, err
+			}
+		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.left = append(s.left, executor.Leftover{ID: a.ID, Identity: a.Identity, Running: true, StartedAt: startedAt, Env: a.Env})
+		s.left = append(s.left, l)
 	}
 	return r, err
 }

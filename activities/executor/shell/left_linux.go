@@ -149,14 +149,17 @@ func (e *Executor) handOver(r *running) error {
 	defer errs.Close()
 	a := r.attempt
 	k := left{
-		ID: a.ID, Identity: a.Identity, Secrets: map[string]string{}, Environ: r.program.environ, Dir: r.program.dir, PID: r.process.Pid,
+		ID: a.ID, Identity: a.Identity, Secrets: map[string]string{}, Environ: r.program.environ, PID: r.process.Pid,
 		StartedAt: r.startedAt,
 	}
 	for name := range a.Secrets.Env {
 		k.Secrets[name] = a.Env[name]
 	}
+	var err error
+	if k.Dir, err = filepath.Abs(r.program.dir); err != nil { // the next worker may have another one
+		return err
+	}
 	if a.Held != nil {
-		var err error
 		if k.Held, err = a.Held(); err != nil {
 			return err
 		}

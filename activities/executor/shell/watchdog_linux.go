@@ -56,15 +56,15 @@ type watchdog struct {
 	path    string
 	left    int
 	started time.Time
-	// kept has a function for each attempt that the process keeps. It ends the attempt.
-	kept []func()
+	// kept has a function for each attempt that the process keeps, which ends the attempt. The lease of the attempt may still change.
+	kept map[string]func()
 }
 
 func newWatchdog(wanted bool, logger *slog.Logger) *watchdog {
 	if !wanted {
 		return nil
 	}
-	w := &watchdog{logger: logger, leases: make(map[string]*watchedLease), path: "/proc/self/exe", left: mostWatchdogs}
+	w := &watchdog{logger: logger, leases: make(map[string]*watchedLease), kept: make(map[string]func()), path: "/proc/self/exe", left: mostWatchdogs}
 	if os.Args[0] == watchdogproc.Name {
 		// main does not call ServeIfAsked, so this process was meant to be a watchdog and
 		// runs as a worker instead.
@@ -192,8 +192,7 @@ func (w *watchdog) keep(m watchdogproc.KeepMessage, files []int, end func()) err
 	case answer[0] != watchdogproc.Keeps:
 		return errors.New("the watchdog cannot keep it")
 	}
-	w.kept = append(w.kept, end)
-	delete(w.leases, m.Name)
+	w.kept[m.Name] = end
 	return nil
 }
 
@@ -219,10 +218,11 @@ func (w *watchdog) killProcess() {
 	<-w.exited
 	w.conn.Close()
 	w.conn = nil
-	for _, end := range w.kept {
+	for name, end := range w.kept {
 		end()
+		delete(w.leases, name)
 	}
-	w.kept = nil
+	clear(w.kept)
 }
 
 // close lets the process end and waits for it, unless it keeps attempts.
@@ -236,6 +236,7 @@ func (w *watchdog) close() error {
 	if w.conn == nil {
 		return nil
 	}
+	w.reportMove()
 	err := w.send("bye")
 	if len(w.kept) > 0 {
 		return errors.Join(err, w.conn.Close())
