@@ -47,9 +47,10 @@ A worker that is stopped drains its node: waiting tasks move to other nodes at o
 running tasks may finish until --drain-timeout and then move too. A second signal ends the
 drain, and a third one quits at once.
 
-With --on-stop keep, containers run on while the worker is restarted. The next worker of the
-node continues them if it starts before their leases are over, in general 12 s after the stop;
-otherwise they are ended, and their tasks start elsewhere. Tasks of other types drain.`,
+With --on-stop keep, containers and shell tasks run on while the worker is restarted. The next
+worker of the node continues them if it starts before their leases are over, in general 12 s
+after the stop; otherwise they are ended, and their tasks start elsewhere. Tasks of other types
+drain, and so do shell tasks on a Linux before 6.15.`,
 		Args: arguments(0, 0, ""),
 	}
 	nodes.addOne(cmd.Flags())

@@ -83,9 +83,22 @@
 //
 // # When the worker dies, or is held up
 //
-// The parent-death signal ends the program itself. The signal is bound to the thread that forked, so one thread that lives as
-// long as the Executor forks for all attempts. Children do not inherit the setting, so a watchdog process handles the rest, see
-// ServeIfAsked. The watchdog also holds the leases of the attempts, and the worker reports each renewal to it. A worker that is
+// The parent-death signal ends the program itself, unless attempts can be left. The signal is bound to the thread that forked, so one
+// thread that lives as long as the Executor forks for all attempts. Children do not inherit the setting, so a watchdog process
+// handles the rest, see ServeIfAsked. The watchdog also holds the leases of the attempts, and the worker reports each renewal to it. A worker that is
 // stopped (SIGSTOP, a debugger, a frozen machine) renews none, and the watchdog ends its attempts before another node may be
 // given their tasks.
+//
+// # When the worker leaves an attempt
+//
+// The program runs on, with the same pipes. The watchdog of the worker enforces the lease, and keeps what the next worker needs:
+//
+//	worker ── keep ──▶ watchdog ── socket in LeftDir ──▶ next worker, with a watchdog of its own
+//	                      │
+//	                      └── end of the lease ──▶ SIGTERM ──▶ SIGKILL ──▶ forgotten
+//
+// A program that prints more than its pipes hold waits for the next worker. That worker is not the program's parent, and reads the
+// exit status from a handle of the process (pidfd), which the watchdog got before the end. Linux tells it there since 6.15; on older
+// systems no attempt can be left. Nor can one in a sandbox, in a batch, or with limits that a hierarchy of its own (cgroup v1)
+// enforces: what enforces them ends with the worker.
 package shell
