@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"gocloud.dev/blob"
+
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // Inspection is what a store holds that distinguishes it from others.
@@ -22,6 +24,8 @@ type Inspection struct {
 	Identity string
 	// Claim says whose the store is. It is zero if the store has no owner yet, or is a gateway.
 	Claim Claim
+	// LevelErr is a *historyv1.NewerDataError if this program would misread values of the store, or nil.
+	LevelErr error
 }
 
 // Inspect reads what distinguishes the store at a location from others, and changes nothing: it neither creates a store
@@ -52,8 +56,10 @@ func (i *Inspection) read(ctx context.Context, o Options) error {
 	switch b := b.(type) {
 	case *remote:
 		i.IsStore = true
-		i.Identity, err = b.ensure(ctx, IdentityKey, "") // which stores nothing: a gateway has a store with an identity
-		return err
+		if i.Identity, err = b.ensure(ctx, IdentityKey, ""); err != nil { // which stores nothing: a gateway has a store with an identity
+			return err
+		}
+		return i.addLevel(checkLevel(ctx, b))
 	case *bucket:
 		return i.readBucket(ctx, b)
 	}
@@ -88,7 +94,16 @@ func (i *Inspection) readFolder(d *directory) error {
 	return i.readTexts(func(key string) ([]byte, error) { return readFile(d.path(key)) })
 }
 
-// readTexts reads the identity and the claim.
+// addLevel adds the outcome of the check of the data level.
+func (i *Inspection) addLevel(err error) error {
+	if _, isNewer := errors.AsType[*historyv1.NewerDataError](err); isNewer {
+		i.LevelErr = err
+		return nil
+	}
+	return err
+}
+
+// readTexts reads the identity, the claim and the data level.
 func (i *Inspection) readTexts(get func(key string) ([]byte, error)) error {
 	text := func(key string) (string, error) {
 		value, err := get(key)
@@ -107,7 +122,9 @@ func (i *Inspection) readTexts(get func(key string) ([]byte, error)) error {
 	}
 	i.Identity = identity
 	if claim != "" {
-		i.Claim, err = parseClaim(claim)
+		if i.Claim, err = parseClaim(claim); err != nil {
+			return err
+		}
 	}
-	return err
+	return i.addLevel(checkLevelKeys(i.Location, get))
 }

@@ -29,9 +29,14 @@ func IsLevelKey(key string) bool {
 func (s *Store) CheckLevel(ctx context.Context) error { return checkLevel(ctx, s.backend) }
 
 func checkLevel(ctx context.Context, b backend) error {
-	newer := &historyv1.NewerDataError{What: "the store " + b.location()}
+	return checkLevelKeys(b.location(), func(key string) ([]byte, error) { return b.get(ctx, key) })
+}
+
+// checkLevelKeys checks the data level of the store at a location, of which get returns values.
+func checkLevelKeys(location string, get func(key string) ([]byte, error)) error {
+	newer := &historyv1.NewerDataError{What: "the store " + location}
 	for level := historyv1.ReadableDataLevel() + 1; ; level++ {
-		by, err := b.get(ctx, LevelKey(level))
+		by, err := get(LevelKey(level))
 		switch {
 		case errors.Is(err, ErrNotFound), connect.CodeOf(err) == connect.CodeInvalidArgument: // a gateway of level 1 does not know the key
 			if newer.Level > 0 {
@@ -39,7 +44,7 @@ func checkLevel(ctx context.Context, b backend) error {
 			}
 			return nil
 		case err != nil:
-			return fmt.Errorf("read the data level of the store %s: %w", b.location(), err)
+			return fmt.Errorf("read the data level of the store %s: %w", location, err)
 		}
 		newer.Level, newer.By = level, strings.TrimSpace(string(by))
 	}

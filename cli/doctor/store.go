@@ -94,6 +94,8 @@ func judgeStore(v storeView) Finding {
 		}
 	}
 	switch {
+	case v.LevelErr != nil:
+		return failed("", "%v", v.LevelErr)
 	case v.leader != nil && !v.IsStore && v.isFolder:
 		return failed("is it mounted? Else name the store of the fleet with --store", "%s is not the store of the fleet that %s leads: it has no file %s", v.Location, v.leader.GetIdentity(), store.MarkerName)
 	case v.leader != nil && v.leader.GetStore() != v.Identity:

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"switchyard/activities/store"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // list returns the files and folders below a folder with their times, which a write changes.
@@ -52,6 +53,13 @@ func TestStoreIsCheckedWithoutAChange(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, OK, "can be written"},
+		"a store of a newer program": {func(t *testing.T, dir string) {
+			for _, name := range []string{store.MarkerName, store.LevelKey(historyv1.ReadableDataLevel() + 1)} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte("v9.0.0"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}, Failed, "since v9.0.0 has used it"},
 		"a file": {func(t *testing.T, dir string) {
 			if err := os.Remove(dir); err != nil {
 				t.Fatal(err)
