@@ -100,7 +100,7 @@ tasks:
 	do(t, k.Gateway, 0, "vps", "stop", machine)
 }
 
-// TestKeptContainerEndsBeforeItsTaskStartsElsewhere is TestKeptTaskEndsBeforeItStartsElsewhere for a container.
+// TestKeptContainerEndsBeforeItsTaskStartsElsewhere stops a worker that does not come back, and that keeps a container.
 func TestKeptContainerEndsBeforeItsTaskStartsElsewhere(t *testing.T) {
 	t.Parallel()
 	keptEndsFirst(t, func(files string) string {

@@ -59,7 +59,7 @@ type saved struct {
 	Passes bool   `json:"passes,omitempty"`
 }
 
-// Save returns the state of the stream, from which Continue makes a stream that goes on with the text. The state holds what the
+// Save returns the state of the stream, from which Continue makes a stream that continues the text. The state holds what the
 // stream holds back, which may be a part of a secret.
 func (m *Stream) Save() ([]byte, error) {
 	runs := make([]run, len(m.runs))

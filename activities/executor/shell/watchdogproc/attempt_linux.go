@@ -43,7 +43,7 @@ func (w *Table) Enforce() (wait time.Duration) {
 	return w.enforce()
 }
 
-// enforce is Enforce for a caller that holds mu.
+// enforce does the work of Enforce. The caller holds mu.
 func (w *Table) enforce() (wait time.Duration) {
 	now := executor.Now()
 	wait = -1
