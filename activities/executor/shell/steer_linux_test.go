@@ -27,14 +27,20 @@ func pauseSparesTheNextOfABatch(t *testing.T, m Mechanism) {
 		ctx, cancel := context.WithCancel(t.Context())
 		a := executor.Attempt{ID: id, Spec: spec(t, map[string]any{"command": "sleep 1000"}), Dirs: executor.Dirs{Base: t.TempDir()}, Ending: executor.Ending{Grace: time.Minute}}
 		var paused sync.WaitGroup
+		ended := make(chan struct{})
 		r, err := row.Run(ctx, a, func() {
 			paused.Go(func() {
 				defer cancel()
 				for errors.Is(e.Pause(t.Context(), id), executor.ErrNotRunning) {
-					time.Sleep(time.Millisecond)
+					select {
+					case <-ended:
+						return
+					case <-time.After(time.Millisecond):
+					}
 				}
 			})
 		})
+		close(ended)
 		paused.Wait()
 		if err != nil || r.Signal != "SIGTERM" {
 			t.Errorf("%s has ended with %+v, %v", id, r, err)

@@ -23,6 +23,7 @@ func (f *faults) run(length time.Duration) error {
 		fault func() error
 	}{
 		{"worker killed", f.killWorker},
+		{"worker restarted", f.restartWorker},
 		{"worker stopped", f.stopWorker},
 		{"worker cut off", f.cutWorker},
 		{"worker without store", f.cutStore},
@@ -71,6 +72,20 @@ func (f *faults) killWorker() error {
 	if err := f.cluster.kill(w); err != nil {
 		return err
 	}
+	return f.startAgain(w)
+}
+
+// restartWorker stops a worker as systemd would. The worker leaves what can run on to the next one.
+func (f *faults) restartWorker() error {
+	w := f.worker()
+	if err := f.cluster.terminate(w); err != nil {
+		return err
+	}
+	return f.startAgain(w)
+}
+
+// startAgain starts a worker that has ended, in time for the leases of what it has left or too late.
+func (f *faults) startAgain(w string) error {
 	if err := f.cluster.pause(f.between(0, f.cluster.Scale.Heartbeat)); err != nil {
 		return err
 	}

@@ -46,6 +46,7 @@ func (s Soak) run(y *Cluster) error {
 			return err
 		}
 	}
+	y.workerEnv = []string{"SWITCHYARD_ON_STOP=keep", "SWITCHYARD_DRAIN_TIMEOUT=2s"}
 	var workers []string
 	for i := range soakWorkers {
 		workers = append(workers, fmt.Sprintf("n%d", i))

@@ -200,6 +200,15 @@ var sameVersion = regexp.MustCompile(`(?m)^ok +client +versions .* like all `)
 
 // replaceProgram stops a member as systemd would, and starts another program.
 func (y *Cluster) replaceProgram(name, program string, start func() error) error {
+	if err := y.terminate(name); err != nil {
+		return err
+	}
+	y.setProgram(name, program)
+	return start()
+}
+
+// terminate stops a member as systemd would, and waits for its end.
+func (y *Cluster) terminate(name string) error {
 	p := y.process(name)
 	y.struck(name)
 	if err := p.Signal(syscall.SIGTERM); err != nil {
@@ -210,8 +219,7 @@ func (y *Cluster) replaceProgram(name, program string, start func() error) error
 	if code, err := p.Wait(ctx); err != nil || code != 0 {
 		return fmt.Errorf("%s exits with %d after SIGTERM: %w: %s", name, code, err, p.LastWords())
 	}
-	y.setProgram(name, program)
-	return start()
+	return nil
 }
 
 // understood checks that the logs of members show no fault between versions.
