@@ -65,7 +65,6 @@ func NewTable() *Table {
 func KeepWatch(socket int) error {
 	w := NewTable()
 	err := w.follow(socket)
-	unix.Close(socket)
 	w.keepOn()
 	return err
 }
