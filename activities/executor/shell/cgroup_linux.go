@@ -89,12 +89,16 @@ func (c *cgroupFactory) mechanism() Mechanism { return Cgroup }
 
 func (c *cgroupFactory) close() error {
 	c.strays.close()
-	for _, d := range slices.Concat(c.idle[0], c.idle[1]) {
-		d.close()
-	}
 	defer c.orphans.Close()
 	if c.left.Load() {
-		return c.parent.Leave()
+		var errs []error
+		for _, d := range slices.Concat(c.idle[0], c.idle[1]) {
+			errs = append(errs, d.remove())
+		}
+		return errors.Join(append(errs, c.parent.Leave())...)
+	}
+	for _, d := range slices.Concat(c.idle[0], c.idle[1]) {
+		d.close()
 	}
 	return c.parent.Remove()
 }

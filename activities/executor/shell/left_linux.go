@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -48,7 +49,8 @@ type leftTree struct {
 	Cgroup, Parent string
 	Limited        bool
 	OOMKills       int
-	// Since and Sessions are those of the search for processes with the marker.
+	// Since is when the first process started, in the unit of procfs.Process. Sessions are those of the search for processes with the
+	// marker.
 	Since    int
 	Sessions []int
 }
@@ -64,7 +66,11 @@ func (c *cgroupTree) leave() (leftTree, string, *os.File) {
 		parent = c.all.parent
 		c.all.left.Store(true)
 	}
-	return leftTree{Leader: c.leader, Cgroup: c.path, Parent: parent.Path, Limited: c.limited, OOMKills: c.oomKills}, c.name, parent.Lock()
+	t := leftTree{Leader: c.leader, Cgroup: c.path, Parent: parent.Path, Limited: c.limited, OOMKills: c.oomKills}
+	if p, err := procfs.Read(strconv.Itoa(c.leader)); err == nil {
+		t.Since = p.Start
+	}
+	return t, c.name, parent.Lock()
 }
 
 func (m *markerTree) leave() (leftTree, string, *os.File) {
@@ -273,8 +279,11 @@ func (e *Executor) takeOver(a executor.Attempt) (*running, func(*sampler) (execu
 		return nil, nil, fmt.Errorf("take over %s: %w", a.ID, err)
 	}
 	// Both watchdogs enforce the lease for a moment.
-	if err := kept.Take(); err != nil {
+	switch isStopped, err := kept.Take(); {
+	case err != nil:
 		return nil, nil, errors.Join(fmt.Errorf("take over %s: %w", a.ID, err), t.end())
+	case isStopped: // its lease is over: how it ends does not count
+		return nil, nil, errors.Join(executor.ErrNotRunning, t.end())
 	}
 	process, err := os.FindProcess(k.PID)
 	if err != nil {
@@ -321,6 +330,7 @@ func (e *Executor) adopt(k left, files []*os.File, lease *executor.Lease) (tree,
 			all: all, id: k.ID, lease: lease, cgroupDir: dir, leader: k.Tree.Leader, oomKills: k.Tree.OOMKills, parent: cgroup.Adopt(k.Tree.Parent, lock),
 		}
 		all.strays.noteBegin(k.ID)
+		all.strays.reachBack(k.Tree.Since)
 		if err := all.guard.add(dir.name, lease); err != nil {
 			dir.close()
 			return nil, errors.Join(err, lock.Close())

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -42,18 +43,24 @@ func (l *leaving) restart() {
 	l.t.Cleanup(func() { _ = worker.Close() })
 }
 
-// leave starts an attempt, leaves it when it has printed a line, and ends the worker.
-func (l *leaving) leave(a executor.Attempt) {
+// leave starts attempts, leaves each when it has printed a line, and ends the worker.
+func (l *leaving) leave(all ...executor.Attempt) {
 	l.t.Helper()
-	ctx, leave := context.WithCancelCause(l.t.Context())
-	out := a.Stdout
-	a.Stdout = writerFunc(func(p []byte) (int, error) {
-		leave(executor.ErrLetGo)
-		return out.Write(p)
-	})
-	if r, err := l.worker.Run(ctx, a, func() {}); err != nil || !r.Stopped {
-		l.t.Fatalf("left with result %+v, error %v", r, err)
+	var running sync.WaitGroup
+	for _, a := range all {
+		running.Go(func() {
+			ctx, leave := context.WithCancelCause(l.t.Context())
+			out := a.Stdout
+			a.Stdout = writerFunc(func(p []byte) (int, error) {
+				leave(executor.ErrLetGo)
+				return out.Write(p)
+			})
+			if r, err := l.worker.Run(ctx, a, func() {}); err != nil || !r.Stopped {
+				l.t.Errorf("left with result %+v, error %v", r, err)
+			}
+		})
 	}
+	running.Wait()
 	if err := l.worker.Close(); err != nil {
 		l.t.Fatal(err)
 	}
@@ -203,6 +210,62 @@ func leave(t *testing.T, m Mechanism) {
 			return err == nil && len(left) == 0
 		})
 		l.wantNothing(a)
+	})
+	t.Run("two end meanwhile", func(t *testing.T) {
+		t.Parallel()
+		l := newLeaving(t, m)
+		var all []executor.Attempt
+		var outs []*strings.Builder
+		for i := range 2 {
+			a, out := l.attempt(fmt.Sprintf("%secho done; exit %d", waits, i), long)
+			a.ID += fmt.Sprint(i)
+			all, outs = append(all, a), append(outs, out)
+		}
+		l.leave(all...)
+		l.restart()
+		for _, a := range all {
+			flag(t, a)
+		}
+		testneeds.Await(t, "both have ended", func() bool {
+			left, err := l.worker.Survivors(t.Context(), "left")
+			return err == nil && len(left) == 2 && !left[0].Running && !left[1].Running
+		})
+		for i, a := range all {
+			if r, err := l.worker.Reattach(t.Context(), a); err != nil || r.ExitCode != i || r.Stopped || !strings.HasSuffix(outs[i].String(), "\ndone\n") {
+				t.Errorf("result %+v, error %v, printed %q", r, err, outs[i])
+			}
+		}
+		l.wantNothing(all[0])
+		l.wantNothing(all[1])
+	})
+	t.Run("its worker comes too late", func(t *testing.T) {
+		t.Parallel()
+		l := newLeaving(t, m)
+		a, _ := l.attempt(`trap 'touch "$FLAG"; sleep 1000; exit 0' TERM; `+waits, executor.NewLease(executor.Now(), 100*time.Millisecond, 4100*time.Millisecond))
+		l.leave(a)
+		testneeds.Await(t, "it is asked to end", func() bool { _, err := os.Stat(a.Env["FLAG"]); return err == nil })
+		a.Lease = long
+		l.restart()
+		if r, err := l.worker.Reattach(t.Context(), a); !errors.Is(err, executor.ErrNotRunning) {
+			t.Errorf("continued with result %+v, error %v", r, err)
+		}
+		l.wantNothing(a)
+	})
+	t.Run("its watchdog is killed", func(t *testing.T) {
+		t.Parallel()
+		l := newLeaving(t, m)
+		a, _ := l.attempt(waits, long)
+		ctx, leave := context.WithCancelCause(t.Context())
+		a.Stdout = writerFunc(func(p []byte) (int, error) { leave(executor.ErrLetGo); return len(p), nil })
+		if _, err := l.worker.Run(ctx, a, func() {}); err != nil {
+			t.Fatal(err)
+		}
+		_ = l.worker.guard.process.Kill()
+		<-l.worker.guard.exited
+		if err := l.worker.Close(); err != nil {
+			t.Error(err)
+		}
+		testneeds.Await(t, "it ends, too", func() bool { return len(leftOf(t, a.ID)) == 0 })
 	})
 	t.Run("not without a cause", func(t *testing.T) {
 		t.Parallel()

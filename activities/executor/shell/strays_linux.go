@@ -22,10 +22,10 @@ const strayPause = time.Second
 // such a process.
 type strays struct {
 	logger *slog.Logger
-	// since is the start time of this process; older processes belong to no attempt.
+	mu     sync.Mutex
+	// since is the start time of this process, or of the oldest attempt that an earlier worker has left. Older processes belong to no
+	// attempt.
 	since int
-
-	mu sync.Mutex
 	// ended holds the ids of attempts that have ended since the last search.
 	ended map[string]bool
 	timer *time.Timer // nil unless a search is due
@@ -44,6 +44,15 @@ func (s *strays) noteBegin(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.ended, id)
+}
+
+// reachBack includes processes that started at a time or later.
+func (s *strays) reachBack(since int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if since > 0 {
+		s.since = min(s.since, since)
+	}
 }
 
 // noteEnd schedules a search for the processes of an attempt that has ended.

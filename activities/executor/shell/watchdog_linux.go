@@ -88,13 +88,11 @@ func (w *watchdog) ensure(all treeFactory) error {
 
 func (w *watchdog) keepRunning() error {
 	if w.conn != nil {
-		select {
-		case <-w.exited:
-			w.logger.Warn("the watchdog of shell tasks has ended; starting another one")
-			w.killProcess()
-		default:
+		if w.isRunning() {
 			return nil
 		}
+		w.logger.Warn("the watchdog of shell tasks has ended; starting another one")
+		w.killProcess()
 	}
 	if time.Since(w.started) > stayed && w.left > 0 {
 		w.left = mostWatchdogs
@@ -150,6 +148,16 @@ func (w *watchdog) start() error {
 	return nil
 }
 
+// isRunning reports whether the process has not ended. conn is not nil.
+func (w *watchdog) isRunning() bool {
+	select {
+	case <-w.exited:
+		return false
+	default:
+		return true
+	}
+}
+
 // socketPair returns two connected sockets.
 func socketPair() (*net.UnixConn, *os.File, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -193,6 +201,8 @@ func (w *watchdog) keep(m watchdogproc.KeepMessage, files []int, end func()) err
 		return errors.New("the watchdog cannot keep it")
 	}
 	w.kept[m.Name] = end
+	w.leases[m.Name].kept = true
+	w.reportMove()
 	return nil
 }
 
@@ -218,6 +228,9 @@ func (w *watchdog) killProcess() {
 	<-w.exited
 	w.conn.Close()
 	w.conn = nil
+	if len(w.kept) > 0 {
+		w.logger.Error("the watchdog has ended, and so have the shell tasks that it kept for the next worker", "tasks", len(w.kept))
+	}
 	for name, end := range w.kept {
 		end()
 		delete(w.leases, name)
@@ -237,9 +250,12 @@ func (w *watchdog) close() error {
 		return nil
 	}
 	w.reportMove()
+	if w.conn == nil { // it had ended, and so has what it kept
+		return nil
+	}
 	err := w.send("bye")
-	if len(w.kept) > 0 {
-		return errors.Join(err, w.conn.Close())
+	if len(w.kept) > 0 && err == nil && w.isRunning() {
+		return w.conn.Close()
 	}
 	if err == nil {
 		timer := time.NewTimer(patience)

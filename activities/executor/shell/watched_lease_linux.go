@@ -11,11 +11,14 @@ import (
 // renewals is the interval between checks for renewed leases.
 const renewals = 200 * time.Millisecond
 
+// keptGrace is the most time between SIGTERM and SIGKILL for an attempt that no worker has continued.
+const keptGrace = 10 * time.Second
+
 // watchedLease is an attempt that is registered with the watchdog.
 type watchedLease struct {
 	lease *executor.Lease
-	// stopping reports that this process has asked the attempt to stop.
-	stopping bool
+	// stopping reports that this process has asked the attempt to stop, and kept that it has left the attempt.
+	stopping, kept bool
 	// stopAt and killAt are the deadlines last sent to the watchdog.
 	stopAt, killAt executor.Instant
 }
@@ -28,7 +31,11 @@ func (h *watchedLease) deadlines() (stopAt, killAt executor.Instant) {
 	if h.lease == nil || h.stopping {
 		return killAt, killAt
 	}
-	return stopAt.Add(killAt.Sub(stopAt) / 4), killAt
+	quarter := killAt.Sub(stopAt) / 4
+	if h.kept { // its next worker may come until then
+		return killAt.Add(-min(quarter, keptGrace)), killAt
+	}
+	return stopAt.Add(quarter), killAt
 }
 
 // add registers an attempt that the watchdog must track individually, because it has a

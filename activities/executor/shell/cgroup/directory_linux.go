@@ -41,7 +41,7 @@ func PIDs(path string) []int {
 	return pids
 }
 
-// Remove removes a directory and those below it. None may hold a process: Remove removes what it can and returns the first error.
+// Remove removes a directory and those below it. None may hold a process.
 func Remove(path string) error {
 	var dirs []string
 	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
@@ -50,13 +50,12 @@ func Remove(path string) error {
 		}
 		return nil
 	})
-	var first error
 	for _, dir := range slices.Backward(dirs) {
-		if err := unix.Rmdir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) && first == nil {
-			first = fmt.Errorf("remove cgroup %s: %w", dir, err)
+		if err := unix.Rmdir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove cgroup %s: %w", dir, err)
 		}
 	}
-	return first
+	return nil
 }
 
 // Count returns the number for a name in a file of "name number" lines, or -1 if the name is missing.

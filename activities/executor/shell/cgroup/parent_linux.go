@@ -67,10 +67,17 @@ func (p *Parent) Remove() error {
 	return errors.Join(Clear(p.Path), p.dir.Close())
 }
 
-// Leave lets go of the parent. It keeps the directories that have processes. Those must have no limits if InService is true: Leave
+// RemoveEmpty removes a parent that holds no directory of an attempt, not even one without processes.
+func RemoveEmpty(path string) {
+	for _, dir := range []string{filepath.Join(path, FreeDir), filepath.Join(path, LimitedDir), path} {
+		_ = unix.Rmdir(dir) // a directory with others below it stays
+	}
+}
+
+// Leave lets go of the parent. It keeps the directories of attempts. Those must have no limits if InService is true: Leave
 // then makes the cgroup of the service accept processes again.
 func (p *Parent) Leave() error {
-	_ = Remove(p.Path)
+	RemoveEmpty(p.Path)
 	if p.emptied != "" {
 		for _, dir := range []string{filepath.Join(p.Path, LimitedDir), p.Path, p.emptied} {
 			_ = disableControllers(dir) // one that is still needed stays

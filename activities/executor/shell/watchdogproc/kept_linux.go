@@ -26,8 +26,9 @@ const (
 	keptFiles = 8
 	// maxKept bounds the text of a kept attempt, in bytes.
 	maxKept = 16 << 20
-	// takeOver is sent by the worker that takes an attempt over, and answered with itself.
-	takeOver = 'T'
+	// takeOver is sent by the worker that takes an attempt over, and answered with itself, or with stopped if the watchdog has already
+	// asked the attempt to stop.
+	takeOver, stopped = 'T', 'S'
 	// Keeps answers the message "keep" if the attempt is kept from now on, and keepsNot if it is not.
 	Keeps, keepsNot = 'K', 'N'
 	// takePatience bounds the exchange with a worker.
@@ -117,14 +118,15 @@ func received(oob []byte) ([]int, error) {
 	return files, err
 }
 
-// Take takes the attempt over. The watchdog then forgets it. After an error it may still keep the attempt.
-func (k *Kept) Take() error {
+// Take takes the attempt over. The watchdog then forgets it. isStopped reports that it has already asked the attempt to stop. After an
+// error it may still keep the attempt.
+func (k *Kept) Take() (isStopped bool, err error) {
 	answer := []byte{takeOver}
 	if _, err := k.conn.Write(answer); err != nil {
-		return err
+		return false, err
 	}
-	_, err := io.ReadFull(k.conn, answer)
-	return err
+	_, err = io.ReadFull(k.conn, answer)
+	return answer[0] == stopped, err
 }
 
 // Close closes the connection and those Files that are not nil.
@@ -219,10 +221,14 @@ func (w *Table) serve(name string, k *kept) {
 		if k.send(conn.(*net.UnixConn)) == nil {
 			w.mu.Lock()
 			if w.kept[name] == k {
+				answer := []byte{takeOver}
+				if a := w.Attempts[name]; a != nil && a.Stopped {
+					answer[0] = stopped
+				}
 				delete(w.kept, name)
 				delete(w.Attempts, name)
 				k.close()
-				_, _ = conn.Write([]byte{takeOver})
+				_, _ = conn.Write(answer)
 			}
 			w.mu.Unlock()
 		}
@@ -252,7 +258,7 @@ func (w *Table) keepOn() {
 		w.mu.Unlock()
 		if left == 0 {
 			if w.Cgroup != "" {
-				_ = cgroup.Remove(w.Cgroup) // what another worker has taken over stays
+				cgroup.RemoveEmpty(w.Cgroup) // what another worker has taken over stays
 			}
 			return
 		}
@@ -273,6 +279,9 @@ func (w *Table) settle(name string, a *Attempt, over bool) bool {
 		a.StopAt = executor.Now().Add(endedPatience)
 		a.KillAt = a.StopAt
 		return true
+	}
+	if w.Cgroup != "" {
+		_ = cgroup.Remove(w.directory(name))
 	}
 	delete(w.kept, name)
 	delete(w.Attempts, name)

@@ -110,7 +110,7 @@ func (w *Table) follow(socket int) error {
 				return nil
 			}
 		}
-		if w.keeps(socket) { // the worker is stopping, and waits
+		if w.keeps(socket) || n == len(buffer) { // the worker is stopping, and waits
 			continue
 		}
 		time.Sleep(listenPause)
