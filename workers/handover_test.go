@@ -2,7 +2,9 @@ package workers_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +60,9 @@ func TestNextWorkerContinuesWhatARestartKeeps(t *testing.T) {
 	}
 	if err := registry.New(k.Conn).Remove(t.Context(), name); err == nil {
 		t.Error("a node that restarts can be removed")
+	}
+	if _, err := registry.New(k.Conn).RemoveDead(t.Context(), name); !errors.Is(err, registry.ErrState) || !strings.Contains(err.Error(), "1 task runs on without the worker until") {
+		t.Errorf("a node with a task that runs on is dead: %v", err)
 	}
 	k.start("a", state, func(string) error { return nil })
 	k.AwaitState(name, v1.NodeActive)

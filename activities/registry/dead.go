@@ -31,11 +31,15 @@ func (r *Registry) In(namespace string) *Registry {
 
 // RemoveDead deletes the entry of a silent node that is known to be dead, and ends the wait for it: each of its attempts loses its
 // lease now. The caller must be sure that nothing of them runs any more, since they may start elsewhere at once. RemoveDead returns
-// how many attempts there were. It returns ErrState if the node has just sent a heartbeat. It may be repeated after an error.
+// how many attempts there were. It returns ErrState if the node has just sent a heartbeat, or if its worker has just left attempts to the
+// next one: they run. It may be repeated after an error.
 func (r *Registry) RemoveDead(ctx context.Context, name string) (attempts int, err error) {
 	e, err := r.Entry(ctx, name)
 	if err != nil {
 		return 0, err
+	}
+	if until := e.Record.GetRestartingUntil().AsTime(); e.Record.GetState() == v1.NodeRestarting && time.Now().Before(until) {
+		return 0, &Error{ErrState, fmt.Sprintf("node %s is restarting: %s until %s at the latest; start its worker, or wait until then", name, e.Record.GetReason(), until.Format(time.RFC3339))}
 	}
 	if silence := time.Since(e.BeatAt); e.lives() && silence < e.StaleAfter() {
 		return 0, &Error{ErrState, fmt.Sprintf("node %s is not dead: it sent a heartbeat %s ago; stop its worker, or drain it", name, max(silence, 0).Round(time.Second))}

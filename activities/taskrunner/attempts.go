@@ -128,7 +128,7 @@ func (n *Node) AwaitEnds(ctx context.Context) {
 	await(ctx, recorded)
 }
 
-func await(ctx context.Context, done <-chan struct{}) {
+func await[T any](ctx context.Context, done <-chan T) {
 	select {
 	case <-done:
 	case <-ctx.Done():

@@ -280,9 +280,16 @@ func TestReattachedAttemptIsKeptAgain(t *testing.T) {
 	if answer := second.server.answered("token"); answer != nil {
 		t.Errorf("the second worker answers %v", answer)
 	}
-	r.survivor.FailSurvivors(nil)
 	third := r.next()
+	testneeds.Await(t, "it beats", func() bool { return third.live() == 1 && len(third.server.heard()) > 0 })
+	time.AfterFunc(10*time.Millisecond, func() { r.survivor.FailSurvivors(nil) })
+	if res, err := third.Steer(t.Context(), &historyv1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: "pause"}); err != nil || res.GetRefused() != "" {
+		t.Errorf("a pause before the worker has found it: %v, %v", res, err)
+	}
 	testneeds.Await(t, "it runs again", func() bool { return len(third.fake.Calls()) == 2 })
+	if res, err := third.Steer(t.Context(), &historyv1.SteerRequest{RunId: "r-1", Task: "a", Claim: 1, Action: "resume"}); err != nil || res.GetRefused() != "" {
+		t.Errorf("the resume: %v, %v", res, err)
+	}
 	third.fake.Release("a")
 	testneeds.Await(t, "the activity is answered", func() bool { return third.server.answered("token") != nil })
 	want(t, third.server.answered("token"), "completed", "")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 
@@ -75,6 +76,7 @@ func (n *Node) Steer(ctx context.Context, req *historyv1.SteerRequest) (*history
 	if a == nil {
 		return &historyv1.SteerResponse{Refused: fmt.Sprintf("nothing of it runs on node %s any more", n.Name)}, nil
 	}
+	a.awaitContinued(ctx)
 	isWanted := func() bool {
 		return !activity.IsActivity(ctx) || heartbeat.IsWanted(ctx, n.Client, activity.GetInfo(ctx).TaskToken)
 	}
@@ -92,6 +94,25 @@ func (n *Node) Steer(ctx context.Context, req *historyv1.SteerRequest) (*history
 		a.recoveryFile.update(func(k *recoveryState) { k.suspend(action == actionPause) })
 	}
 	return &historyv1.SteerResponse{Refused: refused}, nil
+}
+
+// awaitContinued waits, for a short while, until this worker has taken over a running attempt from an earlier one.
+func (a *attempt) awaitContinued(ctx context.Context) {
+	short, cancel := context.WithTimeout(ctx, recoverPatience)
+	defer cancel()
+	for !a.progress.isWaiting() && a.steering.isIdle() && !a.attendance.isOver() && short.Err() == nil {
+		await(short, time.After(continuedPause))
+	}
+}
+
+// continuedPause is the time between two looks at an attempt that is about to be taken over.
+const continuedPause = 20 * time.Millisecond
+
+// isIdle reports whether nothing can be steered now.
+func (h *steering) isIdle() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.member == nil
 }
 
 // missing returns why a member does not run, or "" if it does. mu is held.

@@ -34,7 +34,7 @@ type RunningAttempt struct {
 // notice returns what holds up the attempt on its node, or "".
 func (r RunningAttempt) notice(node string) string {
 	if !r.silentSince.IsZero() {
-		return fmt.Sprintf("%s; its attempt is lost at %s, or with `switchyard nodes remove %s --dead`",
+		return fmt.Sprintf("%s; its attempt is lost at %s, or, if its machine is off, with `switchyard nodes remove %s --dead`",
 			phrase.Silence(node, r.silentSince), phrase.Clock(r.leaseUntil.AsTime()), node)
 	}
 	return r.waits

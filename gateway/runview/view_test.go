@@ -193,8 +193,8 @@ func TestRunningAttemptShowsWhatHoldsItUp(t *testing.T) {
 	}{
 		{time.Second, 15 * time.Second, "waits"},
 		{8 * time.Second, 15 * time.Second, "waits"},
-		{9 * time.Second, 15 * time.Second, "node n has been silent since 03:04:21 UTC; its attempt is lost at 03:04:36 UTC, or with `switchyard nodes remove n --dead`"},
-		{9 * time.Second, 10 * time.Minute, "node n has been silent since 03:04:21 UTC; its attempt is lost at 03:14:21 UTC, or with `switchyard nodes remove n --dead`"},
+		{9 * time.Second, 15 * time.Second, "node n has been silent since 03:04:21 UTC; its attempt is lost at 03:04:36 UTC, or, if its machine is off, with `switchyard nodes remove n --dead`"},
+		{9 * time.Second, 10 * time.Minute, "node n has been silent since 03:04:21 UTC; its attempt is lost at 03:14:21 UTC, or, if its machine is off, with `switchyard nodes remove n --dead`"},
 	} {
 		v := NewView("r")
 		v.Update([]*historyv1.StatusResponse{{

@@ -161,7 +161,11 @@ func (e *entry) undrain(ctx workflow.Context) error {
 
 func (e *entry) mayRemove(workflow.Context) error {
 	if e.record.GetState() != v1.NodeOffline {
-		return stateError("node %s is %s; only a node that is offline can be removed: stop its worker first", e.name, e.record.GetState())
+		remedy := "stop its worker first"
+		if e.isRestarting() {
+			remedy = "it is if its worker does not come back by " + e.record.GetRestartingUntil().AsTime().Format(time.RFC3339)
+		}
+		return stateError("node %s is %s; only a node that is offline can be removed: %s", e.name, e.record.GetState(), remedy)
 	}
 	return nil
 }
