@@ -32,7 +32,7 @@ func checkLevel(ctx context.Context, b backend) error {
 	return checkLevelKeys(b.location(), func(key string) ([]byte, error) { return b.get(ctx, key) })
 }
 
-// checkLevelKeys checks the data level of the store at a location, of which get returns values.
+// checkLevelKeys checks the data level of the store at a location. get returns values of that store.
 func checkLevelKeys(location string, get func(key string) ([]byte, error)) error {
 	newer := &historyv1.NewerDataError{What: "the store " + location}
 	for level := historyv1.ReadableDataLevel() + 1; ; level++ {

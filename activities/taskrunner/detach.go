@@ -19,8 +19,8 @@ import (
 // Detach makes the activity answer "detached". Until the server is known to have that answer, the attempt keeps sending
 // heartbeats under its short lease: if the answer were lost, the server would give the task to another node. Once the
 // server has the answer, only the run itself could do so, and it waits for the end of the long lease. An attempt that
-// ends meanwhile keeps its answer for the activity that reattaches it. The answer "detached" says how long the run waits, of which
-// the lease is a part.
+// ends meanwhile keeps its answer for the activity that reattaches it. The answer "detached" says how long the run waits; the
+// lease is a part of that.
 
 // defaultDetached is how long a detached attempt runs unattended if the request does not say.
 const defaultDetached = time.Minute

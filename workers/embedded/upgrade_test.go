@@ -30,7 +30,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// crashed returns a database with the previous minor version, a row of which only its log holds, as a killed process leaves it.
+// crashed returns a database with the previous minor version, as a killed process leaves it: only its log has one of the rows.
 func crashed(t *testing.T) (path string) {
 	t.Helper()
 	made := filepath.Join(t.TempDir(), "made.db")

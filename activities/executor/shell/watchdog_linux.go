@@ -38,7 +38,7 @@ const (
 // the name of its directory or by its marker, with the deadlines of its lease. "lease
 // NAME STOP KILL" changes the deadlines, "remove NAME" reports that the attempt has
 // ended, "keep" and a watchdogproc.KeepMessage that the worker leaves it, and "bye" precedes a clean end. Strings are quoted.
-// Instants are those of executor.Now, whose clock is the same in all processes.
+// Instants are those of executor.Now: all processes read the same clock.
 type watchdog struct {
 	logger *slog.Logger
 

@@ -18,7 +18,7 @@ import (
 // ageScale is how much faster attempts age at another scale than full.
 const ageScale = 10
 
-// aged returns a duration at the scale of the cluster, whose attempts may age faster.
+// aged returns a duration at the scale of the cluster. Attempts may age faster there.
 func (y *Cluster) aged(d time.Duration) time.Duration {
 	if y.Scale.Name != Full.Name {
 		return d / ageScale
