@@ -119,7 +119,7 @@ func serviceOfWorkers(t *testing.T) map[string][]string {
 }
 
 // TestServiceOfWorkersKeepsTasks checks that a restart of the service, as in an upgrade, leaves what can run on to the next
-// worker: the worker does so only if it is told to, and systemd ends all processes of a service unless it is told not to.
+// worker. By default the worker would drain, and systemd would end all processes of the service.
 func TestServiceOfWorkersKeepsTasks(t *testing.T) {
 	t.Parallel()
 	settings := serviceOfWorkers(t)
