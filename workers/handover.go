@@ -46,10 +46,11 @@ func (n *Node) restart() bool {
 	log.Info("tasks run on for the next worker of the node")
 	call, end := context.WithTimeout(context.Background(), leaveTimeout)
 	defer end()
-	err := registry.New(n.cfg.Client).Restart(call, n.cfg.Name, &historyv1.NodeRestart{
-		Incarnation: n.presence.Incarnation, Wait: durationpb.New(time.Until(until)), Kept: int32(left.Attempts),
-	})
-	if err != nil {
+	restart := &historyv1.NodeRestart{Incarnation: n.presence.Incarnation, Wait: durationpb.New(time.Until(until)), Kept: int32(left.Attempts)}
+	if !left.First.IsZero() {
+		restart.First = durationpb.New(time.Until(left.First))
+	}
+	if err := registry.New(n.cfg.Client).Restart(call, n.cfg.Name, restart); err != nil {
 		n.cfg.Logger.Warn("cannot announce that the node restarts; it will count as silent", "error", err)
 	}
 	return true

@@ -48,6 +48,9 @@ func View(e *Entry, now time.Time, leader *historyv1.LeaderHeartbeat, store stri
 		n.LastBeatAt = timestamppb.New(e.endedAt())
 	}
 	n.Cores, n.MemoryMb, n.DiskGb, n.Gpus = amounts(s)
+	if n.State == v1.NodeRestarting {
+		n.Running = r.GetKept()
+	}
 	if n.State == v1.NodeOffline {
 		n.Running = 0
 		for _, a := range []*v1.NodeAmount{n.Cores, n.MemoryMb, n.DiskGb, n.Gpus} {

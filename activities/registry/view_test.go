@@ -17,10 +17,10 @@ func TestRestartingNodeIsShownAsSuch(t *testing.T) {
 	stopped := time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC)
 	e := &Entry{Record: &historyv1.NodeRecord{
 		State: v1.NodeRestarting, Reason: "1 task runs on", StateSince: timestamppb.New(stopped), RegisteredAt: timestamppb.New(stopped.Add(-time.Hour)),
-		RestartingUntil: timestamppb.New(stopped.Add(time.Minute)),
+		RestartingUntil: timestamppb.New(stopped.Add(time.Minute)), Kept: 1,
 	}}
 	n := View(e, stopped.Add(30*time.Second), nil, "")
-	if n.GetState() != v1.NodeRestarting || n.GetReason() != "1 task runs on" ||
+	if n.GetState() != v1.NodeRestarting || n.GetRunning() != 1 || n.GetReason() != "1 task runs on" ||
 		!n.GetRestartingUntil().AsTime().Equal(stopped.Add(time.Minute)) || !n.GetLastBeatAt().AsTime().Equal(stopped) {
 		t.Errorf("the node is shown as %v", n)
 	}

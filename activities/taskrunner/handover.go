@@ -8,7 +8,10 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"switchyard/activities/executor"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 // A worker that stops hands its lasting attempts over to the next worker of its node. A worker that is about to be started
@@ -130,6 +133,12 @@ func (l letGo) Unwrap() []error { return []error{l.why, executor.ErrLetGo} }
 func (h *heartbeats) beatLast(ctx context.Context) {
 	h.silence()
 	h.growth.limit = 0
+	h.progress.advance(func(e *historyv1.ExecuteProgress) {
+		e.Left = true
+		if h.lease.KillAt() != executor.Never {
+			e.LeftUntil = timestamppb.New(time.Now().Add(h.lease.Length()))
+		}
+	})
 	_ = h.beat(ctx) // without an answer, the lease counts from an earlier one
 }
 

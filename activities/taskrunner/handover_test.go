@@ -155,7 +155,11 @@ func restartKeeps(t *testing.T, leaves bool, first, second string) {
 		t.Errorf("the lease ends %s and %s", left.First, left.Last)
 	}
 	beats := r.server.heard()
-	started := beats[len(beats)-1].GetStartedAt()
+	last := beats[len(beats)-1]
+	if until := last.GetLeftUntil().AsTime(); !last.GetLeft() || until.Sub(left.First).Abs() > 2*time.Second || beats[len(beats)-2].GetLeft() {
+		t.Errorf("the last heartbeat says %v, left until %s", last, left.First)
+	}
+	started := last.GetStartedAt()
 	if entries, _, ended, err := logs.Read(t.Context(), r.Store, attemptLog, 0); err != nil || ended || len(entries) == 0 {
 		t.Errorf("its log: %d entries, ended %t, %v", len(entries), ended, err)
 	}

@@ -51,7 +51,9 @@ func (d *debtor) owes(e *registry.Entry, err error, now time.Time) bool {
 		return true
 	case !unknown && e.Record.GetState() == v1.NodeOffline && e.Record.GetReason() == names.NodeLeft:
 		return false // it left only after its attempts had ended
-	case unknown || e.Record.GetState() == v1.NodeOffline || e.Record.GetState() == v1.NodeRestarting:
+	case unknown: // a person has removed it
+		return now.Before(d.leaseUntil)
+	case e.Record.GetState() == v1.NodeOffline || e.Record.GetState() == v1.NodeRestarting:
 		return d.comesBack(e, now)
 	case d.isNews(e.Snapshot):
 		d.silentSince = time.Time{}
@@ -84,10 +86,7 @@ func (d *debtor) comesBack(e *registry.Entry, now time.Time) bool {
 	}
 	patience := rejoinPatience
 	if d.retried {
-		patience = 0
-		if e != nil {
-			patience = e.StaleAfter() / 2
-		}
+		patience = e.StaleAfter() / 2
 	}
 	return now.Sub(d.silentSince) < patience
 }

@@ -70,7 +70,8 @@ func TestNodeOwesAnswer(t *testing.T) {
 		"closed: while it restarts, it runs until its lease is over": {
 			{soon, restarting, nil, true}, {14 * time.Second, restarting, nil, true}, {16 * time.Second, restarting, nil, false},
 		},
-		"it is unknown": {{0, nil, registry.ErrUnknown, true}, {rejoinPatience, nil, registry.ErrUnknown, false}},
+		"it is removed":                 {{0, nil, registry.ErrUnknown, false}},
+		"it is offline, and is removed": {{0, offline("no beat for 15s"), nil, true}, {time.Second, nil, registry.ErrUnknown, false}},
 		"retried: it runs, then its record is on its way": {
 			{0, alive(snapshot("one", 1)), nil, true}, {soon, alive(snapshot("one", 2, its)), nil, true},
 			{time.Hour, alive(spooling), nil, true}, {time.Hour, alive(snapshot("one", 4)), nil, false},
@@ -81,7 +82,7 @@ func TestNodeOwesAnswer(t *testing.T) {
 			{soon, alive(spooling), nil, true}, {time.Hour, offline("no beat for 15s"), nil, true}, {time.Hour + late, offline("no beat for 15s"), nil, false},
 		},
 		"retried: it has left":          {{0, offline(names.NodeLeft), nil, false}},
-		"retried: it is unknown":        {{0, nil, registry.ErrUnknown, false}},
+		"retried: it is removed":        {{0, nil, registry.ErrUnknown, false}},
 		"retried: the registry is away": {{0, nil, errors.New("away"), true}, {time.Hour, nil, errors.New("away"), true}},
 		"closed: a snapshot may be from before": {
 			{0, alive(snapshot("one", 1)), nil, true}, {time.Second, alive(snapshot("one", 2)), nil, true},

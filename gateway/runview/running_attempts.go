@@ -29,11 +29,21 @@ type RunningAttempt struct {
 	workload    *v1.Workload
 	// leaseUntil is when the server declares the attempt lost unless the node sends a heartbeat, or nil if it never does.
 	leaseUntil *timestamppb.Timestamp
+	// left reports whether the worker has stopped and left the attempt to the next one, until leftUntil, which is nil if the attempt
+	// has no lease.
+	left      bool
+	leftUntil *timestamppb.Timestamp
 }
 
 // notice returns what holds up the attempt on its node, or "".
 func (r RunningAttempt) notice(node string) string {
-	if !r.silentSince.IsZero() {
+	switch {
+	case r.left && r.leftUntil == nil:
+		return fmt.Sprintf("runs on while the worker of node %s restarts", node)
+	case r.left:
+		return fmt.Sprintf("runs on while the worker of node %s restarts; if none continues it by %s, it is ended, and starts elsewhere at %s", node,
+			phrase.Clock(r.leftUntil.AsTime()), phrase.Clock(r.leaseUntil.AsTime()))
+	case !r.silentSince.IsZero():
 		return fmt.Sprintf("%s; its attempt is lost at %s, or, if its machine is off, with `switchyard nodes remove %s --dead`",
 			phrase.Silence(node, r.silentSince), phrase.Clock(r.leaseUntil.AsTime()), node)
 	}
@@ -41,7 +51,7 @@ func (r RunningAttempt) notice(node string) string {
 }
 
 func (r RunningAttempt) equal(other RunningAttempt) bool {
-	return r.ended == other.ended && r.waits == other.waits && r.silentSince.Equal(other.silentSince) && proto.Equal(r.assigned, other.assigned) && proto.Equal(r.Started, other.Started) &&
+	return r.ended == other.ended && r.waits == other.waits && r.silentSince.Equal(other.silentSince) && r.left == other.left && proto.Equal(r.assigned, other.assigned) && proto.Equal(r.Started, other.Started) &&
 		proto.Equal(r.workload, other.workload) && proto.Equal(r.leaseUntil, other.leaseUntil)
 }
 
@@ -77,6 +87,7 @@ func RunningAttempts(pending []*workflowpb.PendingActivityInfo, now time.Time) m
 		r := RunningAttempt{
 			assigned: p.GetLastStartedTime(), Started: progress.GetStartedAt(), ended: int(progress.GetEnded()),
 			waits: progress.GetNotice(), silentSince: silentSince(p, now), workload: progress.GetWorkload(), leaseUntil: leaseUntil(p),
+			left: progress.GetLeft(), leftUntil: progress.GetLeftUntil(),
 		}
 		if r.Started == nil {
 			r.Started = r.assigned

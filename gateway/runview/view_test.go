@@ -182,20 +182,25 @@ func TestRunningAttemptsComeFromHeartbeats(t *testing.T) {
 // TestRunningAttemptShowsWhatHoldsItUp checks that an attempt shows the notice of its node, or that its node
 // is silent.
 func TestRunningAttemptShowsWhatHoldsItUp(t *testing.T) {
-	details, err := converter.GetDefaultDataConverter().ToPayloads(&historyv1.ExecuteProgress{Spawned: true, Claim: 1, Notice: "waits"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	now := time.Date(2026, 1, 2, 3, 4, 30, 0, time.UTC)
+	waits := &historyv1.ExecuteProgress{Spawned: true, Claim: 1, Notice: "waits"}
+	left := &historyv1.ExecuteProgress{Spawned: true, Claim: 1, Left: true, LeftUntil: timestamppb.New(now.Add(12 * time.Second))}
 	for _, test := range []struct {
+		beat            *historyv1.ExecuteProgress
 		silent, timeout time.Duration
 		want            string
 	}{
-		{time.Second, 15 * time.Second, "waits"},
-		{8 * time.Second, 15 * time.Second, "waits"},
-		{9 * time.Second, 15 * time.Second, "node n has been silent since 03:04:21 UTC; its attempt is lost at 03:04:36 UTC, or, if its machine is off, with `switchyard nodes remove n --dead`"},
-		{9 * time.Second, 10 * time.Minute, "node n has been silent since 03:04:21 UTC; its attempt is lost at 03:14:21 UTC, or, if its machine is off, with `switchyard nodes remove n --dead`"},
+		{left, time.Second, 15 * time.Second, "runs on while the worker of node n restarts; if none continues it by 03:04:42 UTC, it is ended, and starts elsewhere at 03:04:44 UTC"},
+		{&historyv1.ExecuteProgress{Spawned: true, Claim: 1, Left: true}, time.Second, 15 * time.Second, "runs on while the worker of node n restarts"},
+		{waits, time.Second, 15 * time.Second, "waits"},
+		{waits, 8 * time.Second, 15 * time.Second, "waits"},
+		{waits, 9 * time.Second, 15 * time.Second, "node n has been silent since 03:04:21 UTC; its attempt is lost at 03:04:36 UTC, or, if its machine is off, with `switchyard nodes remove n --dead`"},
+		{waits, 9 * time.Second, 10 * time.Minute, "node n has been silent since 03:04:21 UTC; its attempt is lost at 03:14:21 UTC, or, if its machine is off, with `switchyard nodes remove n --dead`"},
 	} {
+		details, err := converter.GetDefaultDataConverter().ToPayloads(test.beat)
+		if err != nil {
+			t.Fatal(err)
+		}
 		v := NewView("r")
 		v.Update([]*historyv1.StatusResponse{{
 			Run:    &v1.Run{Tasks: map[string]*v1.Task{"a": {State: v1.TaskAssigned, Node: "n"}}},

@@ -200,7 +200,8 @@ func (e *entry) become(ctx workflow.Context, state, reason string) {
 	if e.record.GetState() != state {
 		e.record.StateSince = timestamppb.New(workflow.Now(ctx))
 	}
-	e.record.State, e.record.Reason, e.record.RestartingUntil = state, reason, nil
+	e.record.State, e.record.Reason = state, reason
+	e.record.RestartingUntil, e.record.Kept = nil, 0
 }
 
 // save writes the record to the memo, where readers find it.

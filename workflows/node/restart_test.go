@@ -38,7 +38,7 @@ func newRestartingNode(t *testing.T) *restartingNode {
 		return activity.ErrResultPending // the clock of the environment stands still while an activity runs
 	}, activity.RegisterOptions{Name: names.HeartbeatActivity})
 	n.update(0, "", names.RegisterUpdate, &historyv1.NodeRegistration{Name: "n1", Incarnation: "i1", Machine: "m1"})
-	n.update(time.Minute, "", names.RestartUpdate, &historyv1.NodeRestart{Incarnation: "i1", Wait: durationpb.New(4 * time.Minute), Kept: 2})
+	n.update(time.Minute, "", names.RestartUpdate, &historyv1.NodeRestart{Incarnation: "i1", Wait: durationpb.New(4 * time.Minute), Kept: 2, First: durationpb.New(12 * time.Second)})
 	n.env.RegisterDelayedCallback(func() { n.env.CancelWorkflow() }, 30*time.Minute)
 	return n
 }
@@ -60,7 +60,9 @@ func (n *restartingNode) update(after time.Duration, refusal, name string, args 
 // expects checks the state of the node after a while.
 func (n *restartingNode) expects(after time.Duration, state string, isAwaited bool) {
 	n.env.RegisterDelayedCallback(func() {
-		if r := n.record; r.GetState() != state || (r.GetRestartingUntil() != nil) != isAwaited {
+		r := n.record
+		isKept := r.GetKept() == 2 && strings.Contains(r.GetReason(), "2 tasks run on without the worker, the first until ")
+		if r.GetState() != state || (r.GetRestartingUntil() != nil) != isAwaited || isKept != isAwaited {
 			n.t.Errorf("after %s: %v", after, r)
 		}
 	}, after)

@@ -106,7 +106,12 @@ func (e *entry) restart(ctx workflow.Context, r *historyv1.NodeRestart) error {
 	if r.GetKept() != 1 {
 		tasks = fmt.Sprintf("%d tasks run", r.GetKept())
 	}
-	e.become(ctx, v1.NodeRestarting, tasks+" on without the worker")
+	tasks += " on without the worker"
+	if r.GetFirst() != nil {
+		tasks += fmt.Sprintf(", the first until %s", phrase.Clock(workflow.Now(ctx).Add(r.GetFirst().AsDuration())))
+	}
+	e.become(ctx, v1.NodeRestarting, tasks)
+	e.record.Kept = r.GetKept()
 	e.record.RestartingUntil = timestamppb.New(workflow.Now(ctx).Add(r.GetWait().AsDuration()))
 	return e.save(ctx)
 }

@@ -26,8 +26,8 @@ import (
 // silence returns in words since when nothing has come from the node of a unit. beat is its last heartbeat.
 func (s *State) silence(u *Unit, beat *historyv1.ExecuteProgress, now time.Time) string {
 	since := now.Add(-s.Silence(u))
-	if sent := beat.GetSentAt(); sent != nil && sent.AsTime().Before(since) { // Temporal was unavailable when the time-out was due
-		since = sent.AsTime()
+	if sent := beat.GetSentAt(); sent != nil && sent.AsTime().Before(now) {
+		since = sent.AsTime() // the time-out may have been another one at last, or due while Temporal was away
 	}
 	return phrase.Silence(u.Node, since)
 }

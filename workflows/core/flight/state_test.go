@@ -11,12 +11,14 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/proto/prototest"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/limits"
+	"switchyard/workflows/phrase"
 )
 
 // start is the time of the tests.
@@ -753,6 +755,27 @@ func TestMaxLease(t *testing.T) {
 		p.Input.Options = test.options
 		if got := p.MaxLease(p.UnitOf(0)); got != test.want {
 			t.Errorf("%s: up to %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// A node is silent since its last heartbeat, whatever the time-out was at last, unless its clock is ahead.
+func TestSinceWhenANodeIsSilent(t *testing.T) {
+	t.Parallel()
+	p := attended(t, tasks("a"))
+	p.HeartbeatTimeout = 15 * time.Second
+	for _, test := range []struct {
+		sent *timestamppb.Timestamp
+		want time.Duration
+	}{
+		{timestamppb.New(start.Add(-time.Second)), time.Second},
+		{timestamppb.New(start.Add(-time.Hour)), time.Hour},
+		{timestamppb.New(start.Add(time.Second)), 15 * time.Second},
+		{nil, 15 * time.Second},
+	} {
+		u := p.UnitOf(0)
+		if got, want := p.silence(u, &historyv1.ExecuteProgress{SentAt: test.sent}, start), phrase.Silence(u.Node, start.Add(-test.want)); got != want {
+			t.Errorf("heartbeat of %v: %q, want %q", test.sent, got, want)
 		}
 	}
 }

@@ -1023,7 +1023,11 @@ type ExecuteProgress struct {
 	// definition holds them, or if there are none.
 	SshPublicKey string `protobuf:"bytes,10,opt,name=ssh_public_key,json=sshPublicKey,proto3" json:"ssh_public_key,omitempty"`
 	// What runs the attempt; for a batch, the instance that runs now.
-	Workload      *v1.Workload `protobuf:"bytes,11,opt,name=workload,proto3" json:"workload,omitempty"`
+	Workload *v1.Workload `protobuf:"bytes,11,opt,name=workload,proto3" json:"workload,omitempty"`
+	// Whether the worker, which stops, has left the attempt running for the next worker of its node.
+	Left bool `protobuf:"varint,12,opt,name=left,proto3" json:"left,omitempty"`
+	// When such an attempt is ended unless a worker has continued it; absent if it has no lease.
+	LeftUntil     *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=left_until,json=leftUntil,proto3" json:"left_until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1131,6 +1135,20 @@ func (x *ExecuteProgress) GetSshPublicKey() string {
 func (x *ExecuteProgress) GetWorkload() *v1.Workload {
 	if x != nil {
 		return x.Workload
+	}
+	return nil
+}
+
+func (x *ExecuteProgress) GetLeft() bool {
+	if x != nil {
+		return x.Left
+	}
+	return false
+}
+
+func (x *ExecuteProgress) GetLeftUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LeftUntil
 	}
 	return nil
 }
@@ -1710,7 +1728,7 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\x05error\x18\x06 \x01(\tR\x05error\x12!\n" +
 	"\finput_tokens\x18\a \x01(\x03R\vinputTokens\x12#\n" +
 	"\routput_tokens\x18\b \x01(\x03R\foutputTokens\x12\x19\n" +
-	"\bcost_usd\x18\t \x01(\x01R\acostUsd\"\xd0\x03\n" +
+	"\bcost_usd\x18\t \x01(\x01R\acostUsd\"\x9f\x04\n" +
 	"\x0fExecuteProgress\x12\x18\n" +
 	"\aspawned\x18\x01 \x01(\bR\aspawned\x129\n" +
 	"\n" +
@@ -1726,7 +1744,10 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\asent_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06sentAt\x12$\n" +
 	"\x0essh_public_key\x18\n" +
 	" \x01(\tR\fsshPublicKey\x123\n" +
-	"\bworkload\x18\v \x01(\v2\x17.switchyard.v1.WorkloadR\bworkload\"\xad\x02\n" +
+	"\bworkload\x18\v \x01(\v2\x17.switchyard.v1.WorkloadR\bworkload\x12\x12\n" +
+	"\x04left\x18\f \x01(\bR\x04left\x129\n" +
+	"\n" +
+	"left_until\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\tleftUntil\"\xad\x02\n" +
 	"\x12AwaitAnswerRequest\x12?\n" +
 	"\aattempt\x18\x01 \x01(\v2%.switchyard.history.v1.ExecuteRequestR\aattempt\x12\x18\n" +
 	"\aretried\x18\x02 \x01(\bR\aretried\x12F\n" +
@@ -1840,20 +1861,21 @@ var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
 	4,  // 30: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
 	24, // 31: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
 	25, // 32: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
-	0,  // 33: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
-	19, // 34: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	24, // 35: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	24, // 36: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	24, // 37: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
-	26, // 38: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
-	19, // 39: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	26, // 40: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
-	27, // 41: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	24, // 33: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
+	0,  // 34: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
+	19, // 35: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	24, // 36: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	24, // 37: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	24, // 38: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
+	26, // 39: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
+	19, // 40: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	26, // 41: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
+	27, // 42: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_attempt_proto_init() }

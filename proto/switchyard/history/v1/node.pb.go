@@ -109,8 +109,10 @@ type NodeRecord struct {
 	Drained bool `protobuf:"varint,8,opt,name=drained,proto3" json:"drained,omitempty"`
 	// Until when the next worker of a restarting node is awaited; absent in any other state.
 	RestartingUntil *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=restarting_until,json=restartingUntil,proto3" json:"restarting_until,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Number of attempts that run on a restarting node without its worker.
+	Kept          int32 `protobuf:"varint,10,opt,name=kept,proto3" json:"kept,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *NodeRecord) Reset() {
@@ -204,6 +206,13 @@ func (x *NodeRecord) GetRestartingUntil() *timestamppb.Timestamp {
 		return x.RestartingUntil
 	}
 	return nil
+}
+
+func (x *NodeRecord) GetKept() int32 {
+	if x != nil {
+		return x.Kept
+	}
+	return 0
 }
 
 // NodeRegistration is what a worker reports when it starts: the argument of the update `register` of the workflow
@@ -403,7 +412,9 @@ type NodeRestart struct {
 	// How long the next worker is awaited: until the last of the attempts has lost its lease.
 	Wait *durationpb.Duration `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`
 	// Number of attempts that the worker has left running.
-	Kept          int32 `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
+	Kept int32 `protobuf:"varint,3,opt,name=kept,proto3" json:"kept,omitempty"`
+	// How long the first of these attempts runs without a worker, until it is ended; absent if none has a lease.
+	First         *durationpb.Duration `protobuf:"bytes,4,opt,name=first,proto3" json:"first,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -459,6 +470,13 @@ func (x *NodeRestart) GetKept() int32 {
 	return 0
 }
 
+func (x *NodeRestart) GetFirst() *durationpb.Duration {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
 var File_switchyard_history_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_node_proto_rawDesc = "" +
@@ -467,7 +485,7 @@ const file_switchyard_history_v1_node_proto_rawDesc = "" +
 	"\tNodeInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x129\n" +
-	"\x06record\x18\x03 \x01(\v2!.switchyard.history.v1.NodeRecordR\x06record\"\xb2\x03\n" +
+	"\x06record\x18\x03 \x01(\v2!.switchyard.history.v1.NodeRecordR\x06record\"\xc6\x03\n" +
 	"\n" +
 	"NodeRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
@@ -479,7 +497,9 @@ const file_switchyard_history_v1_node_proto_rawDesc = "" +
 	"\rregistered_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\fregisteredAt\x126\n" +
 	"\x05drain\x18\a \x01(\v2 .switchyard.history.v1.NodeDrainR\x05drain\x12\x18\n" +
 	"\adrained\x18\b \x01(\bR\adrained\x12E\n" +
-	"\x10restarting_until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0frestartingUntil\"\xd2\x02\n" +
+	"\x10restarting_until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0frestartingUntil\x12\x12\n" +
+	"\x04kept\x18\n" +
+	" \x01(\x05R\x04kept\"\xd2\x02\n" +
 	"\x10NodeRegistration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
@@ -494,11 +514,12 @@ const file_switchyard_history_v1_node_proto_rawDesc = "" +
 	"\tNodeDrain\x126\n" +
 	"\bdeadline\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x03 \x01(\tR\x02by\"r\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"\xa3\x01\n" +
 	"\vNodeRestart\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\tR\vincarnation\x12-\n" +
 	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x12\n" +
-	"\x04kept\x18\x03 \x01(\x05R\x04keptB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
+	"\x04kept\x18\x03 \x01(\x05R\x04kept\x12/\n" +
+	"\x05first\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05firstB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
 
 var (
 	file_switchyard_history_v1_node_proto_rawDescOnce sync.Once
@@ -534,11 +555,12 @@ var file_switchyard_history_v1_node_proto_depIdxs = []int32{
 	7,  // 7: switchyard.history.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
 	5,  // 8: switchyard.history.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
 	6,  // 9: switchyard.history.v1.NodeRestart.wait:type_name -> google.protobuf.Duration
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	6,  // 10: switchyard.history.v1.NodeRestart.first:type_name -> google.protobuf.Duration
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_node_proto_init() }
