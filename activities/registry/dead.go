@@ -39,7 +39,7 @@ func (r *Registry) RemoveDead(ctx context.Context, name string) (attempts int, e
 		return 0, err
 	}
 	if until := e.Record.GetRestartingUntil().AsTime(); e.Record.GetState() == v1.NodeRestarting && time.Now().Before(until) {
-		return 0, &Error{ErrState, fmt.Sprintf("node %s is restarting: %s until %s at the latest; start its worker, or wait until then", name, e.Record.GetReason(), until.Format(time.RFC3339))}
+		return 0, &Error{ErrState, fmt.Sprintf("node %s restarts until %s at the latest: %s; start its worker, or wait until then", name, until.Format(time.RFC3339), e.Record.GetReason())}
 	}
 	if silence := time.Since(e.BeatAt); e.lives() && silence < e.StaleAfter() {
 		return 0, &Error{ErrState, fmt.Sprintf("node %s is not dead: it sent a heartbeat %s ago; stop its worker, or drain it", name, max(silence, 0).Round(time.Second))}

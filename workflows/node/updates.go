@@ -102,15 +102,14 @@ func (e *entry) restart(ctx workflow.Context, r *historyv1.NodeRestart) error {
 	if e.isRestarting() {
 		return nil
 	}
-	tasks := "1 task runs"
+	reason, until := "1 task runs on without the worker", ", until "
 	if r.GetKept() != 1 {
-		tasks = fmt.Sprintf("%d tasks run", r.GetKept())
+		reason, until = fmt.Sprintf("%d tasks run on without the worker", r.GetKept()), ", the first until "
 	}
-	tasks += " on without the worker"
 	if r.GetFirst() != nil {
-		tasks += fmt.Sprintf(", the first until %s", phrase.Clock(workflow.Now(ctx).Add(r.GetFirst().AsDuration())))
+		reason += until + phrase.Clock(workflow.Now(ctx).Add(r.GetFirst().AsDuration()))
 	}
-	e.become(ctx, v1.NodeRestarting, tasks)
+	e.become(ctx, v1.NodeRestarting, reason)
 	e.record.Kept = r.GetKept()
 	e.record.RestartingUntil = timestamppb.New(workflow.Now(ctx).Add(r.GetWait().AsDuration()))
 	return e.save(ctx)
