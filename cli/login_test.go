@@ -93,11 +93,11 @@ func TestLoginToCreateAndRevokeTokens(t *testing.T) {
 
 func TestTokensCreateChecksItsFlags(t *testing.T) {
 	for says, args := range map[string][]string{
-		"--role is missing":              {"--name", "ann"},
-		"--name is missing":              {"--role", "user"},
-		"it must be a time such as 12h":  {"--name", "ann", "--role", "user", "--expires", "0d"},
-		"30d, or never":                  {"--name", "ann", "--role", "user", "--expires", "tomorrow"},
-		"must be viewer, user, operator": {"--name", "ann", "--role", "root"},
+		"--role is missing":             {"--name", "ann"},
+		"--name is missing":             {"--role", "user"},
+		"it must be a time such as 12h": {"--name", "ann", "--role", "user", "--expires", "0d"},
+		"30d, or never":                 {"--name", "ann", "--role", "user", "--expires", "tomorrow"},
+		"user, operator, admin or node": {"--name", "ann", "--role", "root"},
 	} {
 		run(t, append([]string{"tokens", "create"}, args...)...).ends(t, exit.CodeUsage, says)
 	}

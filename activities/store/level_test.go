@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"switchyard/activities/store/storekey"
@@ -49,6 +50,25 @@ func TestStoreOfANewerProgramIsRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLevelThatWasRemovedByHand checks that a store is refused although a lower level is missing, and that its version cannot
+// disturb a terminal.
+func TestLevelThatWasRemovedByHand(t *testing.T) {
+	t.Parallel()
+	s, level := openAt(t, t.TempDir()), historyv1.ReadableDataLevel()+levelGap
+	for version, want := range map[string]string{"v3.0.0\n": "v3.0.0", "\x1b[31mv3": `"\x1b[31mv3"`, strings.Repeat("v", 100): `"` + strings.Repeat("v", 64) + `"`} {
+		if err := s.backend.delete(t.Context(), LevelKey(level)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.backend.ensure(t.Context(), LevelKey(level), version); err != nil {
+			t.Fatal(err)
+		}
+		newer, ok := errors.AsType[*historyv1.NewerDataError](s.CheckLevel(t.Context()))
+		if !ok || newer.Level != level || newer.By != want {
+			t.Errorf("%q: %+v", version, newer)
+		}
 	}
 }
 

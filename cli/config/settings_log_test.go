@@ -19,6 +19,8 @@ func TestLogOfSettings(t *testing.T) {
 		cmd.Flags().String("store", "here", "")
 		cmd.Flags().String("token", "s3cret", "")
 		cmd.Flags().String("empty", "", "")
+		cmd.Flags().Int("max-parallel", 0, "")
+		cmd.Flags().Duration("timeout", 0, "")
 		if err := cmd.ParseFlags([]string{"--port", "0"}); err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ func (c *Choice) Type() string {
 // Set chooses a word. It returns an error if the word is not allowed.
 func (c *Choice) Set(text string) error {
 	if !slices.Contains(c.Allowed, text) {
-		wants := "it must be " + strings.Join(c.Allowed, ", ")
+		wants := "it must be " + nearest.Alternatives(c.Allowed)
 		return exit.Usagef("%s", strings.TrimSuffix(wants+"; "+nearest.DidYouMean(text, c.Allowed), "; "))
 	}
 	c.Value = text

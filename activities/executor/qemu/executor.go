@@ -3,9 +3,7 @@ package qemu
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -16,7 +14,7 @@ import (
 
 // Options configure an Executor.
 type Options struct {
-	// Dir is the private folder for the machines of this process's nodes. Its path must be short: socket paths below it
+	// Dir is the private folder for the machines of this process's nodes. The first machine creates it. Its path must be short: socket paths below it
 	// are limited to 107 bytes.
 	Dir string
 	// Images provides the base images of machine disks.
@@ -59,9 +57,6 @@ func New(o Options) (*Executor, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of virtual machines: %w", err)
 	}
 	return &Executor{opts: o, logger: o.Logger, bootPatience: bootPatience, running: map[string]*machine{}, starting: map[string]bool{}}, nil
 }

@@ -76,8 +76,11 @@ type record struct {
 	Cgroup string
 }
 
-// newFolder creates the folder of an attempt with its record.
+// newFolder creates the folder of an attempt, and its parent, with its record.
 func newFolder(parent string, r record) (folder, error) {
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return "", fmt.Errorf("make the folder of virtual machines: %w", err)
+	}
 	temporary, err := os.MkdirTemp(parent, newPrefix)
 	if err != nil {
 		return "", fmt.Errorf("make the folder of a virtual machine: %w", err)

@@ -17,7 +17,7 @@ func TestFoldersOfMachines(t *testing.T) {
 	if name := folderName("run@chain/task/c1"); len(name) != 12 || name == folderName("run@chain/task/c2") {
 		t.Errorf("name %s", name)
 	}
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "machines")
 	r := record{
 		ID: "run/desk/c1", Identity: executor.Identity{Run: "run", Task: "desk", Node: "n", Index: -1, Claim: 1}, Env: map[string]string{"A": "b"},
 		User: "ann", HostKey: "ssh-ed25519 A", StartedAt: time.Unix(1, 0).UTC(),

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,6 +72,9 @@ func (m *Images) removePartial() error {
 // their own.
 func (m *Images) sweep() {
 	entries, err := os.ReadDir(m.opts.CacheDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
 	if err != nil {
 		m.opts.Logger.Warn("cannot list the cache of images", "error", err)
 		return

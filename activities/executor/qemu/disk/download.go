@@ -18,6 +18,9 @@ const downloadProgress = 5 * time.Second
 
 // download fetches an image into the cache. The file gets its final name only when it is complete and inspected.
 func (m *Images) download(ctx context.Context, s source, say func(string)) (base Base, err error) {
+	if err := os.MkdirAll(m.opts.CacheDir, 0o700); err != nil {
+		return Base{}, fmt.Errorf("cache of images: %w", err)
+	}
 	if err := checkRoom(m.opts.CacheDir, s.size); err != nil {
 		return Base{}, err
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,7 +17,7 @@ import (
 // Options configure Images.
 type Options struct {
 	// CacheDir is where downloaded images are kept. It belongs to one Images at a time, and must be on the file system
-	// of the machines.
+	// of the machines. The first download creates it.
 	CacheDir string
 	// Directories are the absolute paths of the node's directories that images may be in. If there are none, no path is
 	// allowed.
@@ -43,9 +42,6 @@ type Images struct {
 func NewImages(o Options) (*Images, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
-	}
-	if err := os.MkdirAll(o.CacheDir, 0o700); err != nil {
-		return nil, fmt.Errorf("cache of images: %w", err)
 	}
 	m := &Images{opts: o, now: time.Now}
 	if err := m.removePartial(); err != nil {

@@ -1,6 +1,8 @@
 package disk
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +12,7 @@ import (
 func newImages(t testing.TB, o Options) *Images {
 	t.Helper()
 	if o.CacheDir == "" {
-		o.CacheDir = t.TempDir()
+		o.CacheDir = filepath.Join(t.TempDir(), "cache")
 	}
 	m, err := NewImages(o)
 	if err != nil {
@@ -19,11 +21,11 @@ func newImages(t testing.TB, o Options) *Images {
 	return m
 }
 
-// files returns the names of the files in a folder.
+// files returns the names of the files in a folder, which may be missing.
 func files(t testing.TB, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
@@ -47,6 +49,9 @@ func TestReferencesOfOtherKindsAreRefused(t *testing.T) {
 		_, err := m.Ensure(t.Context(), ref, quiet)
 		wantError(t, err, want)
 		wantError(t, err, ref)
+	}
+	if _, err := os.Stat(m.opts.CacheDir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the cache exists without a download: %v", err)
 	}
 }
 
