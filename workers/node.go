@@ -244,6 +244,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 func (n *Node) openState() {
 	dir, err := n.openFolders()
 	if err != nil {
+		n.attempts.State.Problem = err
 		n.withholdSurvivors(err)
 		return
 	}

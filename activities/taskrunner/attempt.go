@@ -41,8 +41,10 @@ type attempt struct {
 	// stop ends the attempt; the first cause counts. ending returns why the attempt is to end, or nil if it is not.
 	stop   context.CancelCauseFunc
 	ending func() error
-	// started is guarded by the mutex of the node's attempts.
+	// started, and unkept, which is why the attempt cannot be left to the next worker although it has a keeper, are guarded by the
+	// mutex of the node's attempts.
 	started bool
+	unkept  error
 
 	progress   *progress
 	beats      *heartbeats

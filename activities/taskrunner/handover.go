@@ -35,6 +35,8 @@ func (a *attempt) whyNotKept() string {
 	switch {
 	case len(a.req.GetBatch()) > 0:
 		return "it is a batch of instances"
+	case n.adopter(taskType) == nil && n.State.Problem != nil && n.capabilities(taskType).Leave != nil:
+		return n.State.Problem.Error()
 	case n.adopter(taskType) == nil || a.lasts():
 		return unkept
 	case a.ending() != nil:
@@ -50,6 +52,9 @@ func (a *attempt) whyNotKept() string {
 		case !a.recoveryFile.isWritten():
 			return "it is ending"
 		} // else this worker has not taken it over from the earlier one
+		if a.unkept != nil {
+			return a.unkept.Error()
+		}
 	case !a.recoveryFile.isWritten():
 		return "it has no recovery file"
 	case !n.State.guard(n.Logger):
@@ -73,6 +78,10 @@ func (n *Node) KeepAttempts() {
 	}
 	s.keeps = true
 	for a := range s.live {
+		// An attempt that cannot be left, because the disk is full for example, is to learn it while it may still drain.
+		if a.whyNotKept() == "" {
+			a.unkept = a.writeNote()
+		}
 		if why := a.whyNotKept(); why != "" && a.started && !a.isLasting() && !a.isRemote() {
 			n.Logger.Info("a task is not kept for the next worker: it drains", "run", a.req.GetRunId(), "task", a.members[0].name, "reason", why)
 		}
@@ -105,18 +114,24 @@ func (n *Node) LetGo(reason string) {
 
 // handOver makes an attempt end here and continue under the next worker. mu is held.
 func (s *attempts) handOver(a *attempt) {
-	if !a.isLasting() && !a.recoveryFile.isWritten() {
-		if err := a.note(); err != nil {
-			a.node.Logger.Warn("a task is not left to the next worker", "run", a.req.GetRunId(), "task", a.members[0].name, "error", err)
-			a.stop(s.drain.cause)
-			return
-		}
+	if err := a.writeNote(); err != nil {
+		a.node.Logger.Warn("a task is not left to the next worker", "run", a.req.GetRunId(), "task", a.members[0].name, "error", err)
+		a.stop(s.drain.cause)
+		return
 	}
 	if s.left == nil {
 		s.left = map[attemptKey]*attempt{}
 	}
 	s.left[a.key] = a
 	a.stop(s.leaving)
+}
+
+// writeNote writes the recovery file of a running attempt that has none yet.
+func (a *attempt) writeNote() error {
+	if a.isLasting() || a.recoveryFile.isWritten() {
+		return nil
+	}
+	return a.note()
 }
 
 // letGo is the cause with which a node leaves an attempt running for another node or a later worker.

@@ -28,15 +28,20 @@ func TestOnlyRunningAttemptsWithAKeeperAreKept(t *testing.T) {
 		change func(n *Node, a *attempt)
 		want   string
 	}{
-		"running":              {request("a"), nil, ""},
-		"detached":             {request("a"), func(_ *Node, a *attempt) { a.attendance.detach(time.Hour, a.ending) }, ""},
-		"with secrets":         {&historyv1.ExecuteRequest{RunId: "r-1", Task: "a", Type: "shell", SecretEnv: map[string]string{"A": "env:A"}}, nil, ""},
-		"batch":                {batch, nil, "it is a batch of instances"},
-		"type without":         {&historyv1.ExecuteRequest{RunId: "r-1", Task: "a", Type: "subagent"}, nil, "it has no keeper (type subagent)"},
-		"no keeper":            {request("a"), func(n *Node, _ *attempt) { n.State.Guard = nil }, "it has no keeper (type shell)"},
-		"keeper fails":         {request("a"), func(n *Node, _ *attempt) { n.State.Guard = func() error { return errAway } }, "it has no keeper (type shell)"},
-		"lasting type":         {vpsRequest(nil), nil, "it has no keeper (type vps)"},
-		"no state":             {request("a"), func(n *Node, _ *attempt) { n.State.Dir = "" }, "it has no keeper (type shell)"},
+		"running":      {request("a"), nil, ""},
+		"detached":     {request("a"), func(_ *Node, a *attempt) { a.attendance.detach(time.Hour, a.ending) }, ""},
+		"with secrets": {&historyv1.ExecuteRequest{RunId: "r-1", Task: "a", Type: "shell", SecretEnv: map[string]string{"A": "env:A"}}, nil, ""},
+		"batch":        {batch, nil, "it is a batch of instances"},
+		"type without": {&historyv1.ExecuteRequest{RunId: "r-1", Task: "a", Type: "subagent"}, nil, "it has no keeper (type subagent)"},
+		"no keeper":    {request("a"), func(n *Node, _ *attempt) { n.State.Guard = nil }, "it has no keeper (type shell)"},
+		"keeper fails": {request("a"), func(n *Node, _ *attempt) { n.State.Guard = func() error { return errAway } }, "it has no keeper (type shell)"},
+		"lasting type": {vpsRequest(nil), nil, "it has no keeper (type vps)"},
+		"no state":     {request("a"), func(n *Node, _ *attempt) { n.State.Dir = "" }, "it has no keeper (type shell)"},
+		"open folder":  {request("a"), func(n *Node, _ *attempt) { leaves(n); n.State.Dir, n.State.Problem = "", errAway }, errAway.Error()},
+		"agent, open folder": {
+			&historyv1.ExecuteRequest{RunId: "r-1", Task: "a", Type: "subagent"},
+			func(n *Node, _ *attempt) { n.State.Dir, n.State.Problem = "", errAway }, "it has no keeper (type subagent)",
+		},
 		"cancelled":            {request("a"), func(_ *Node, a *attempt) { a.ending = ended }, "it is ending"},
 		"in preparation":       {request("a"), func(_ *Node, a *attempt) { a.progress.Store(&historyv1.ExecuteProgress{}) }, "its program has not started"},
 		"without its record":   {request("a"), func(_ *Node, a *attempt) { a.recoveryFile.path = "" }, "it has no recovery file"},
@@ -240,6 +245,32 @@ func TestRestartDrainsWhatHasNoKeeper(t *testing.T) {
 	r.lets(1)
 	kept.isPending()
 	r.survivor.DropLeftover(reattachedID)
+}
+
+// TestDrainWaitsForWhatCannotBeLeft checks that an attempt with a keeper may end in a drain if its recovery file cannot be written.
+func TestDrainWaitsForWhatCannotBeLeft(t *testing.T) {
+	t.Parallel()
+	r := newRestarted(t, map[string][]fake.Step{"a": {{Block: true}}})
+	r.survivor.Leaves = true
+	messages := &messageLog{}
+	r.Logger = slog.New(slog.NewTextHandler(messages, nil))
+	e := r.start(t.Context(), request("a"))
+	r.runs("a")
+	if err := os.MkdirAll(recoveryPath(r.State.Dir, reattachedID), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.KeepAttempts()
+	if text := messages.String(); !strings.Contains(text, "it drains") || !strings.Contains(text, "note what a later worker needs") {
+		t.Errorf("the log says %s", text)
+	}
+	r.BeginDrain(time.Now().Add(time.Hour), "the worker stops")
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if r.AwaitIdle(short) == nil {
+		t.Error("the drain does not wait for the task")
+	}
+	r.fake.Release("a")
+	want(t, e.answer(), "completed", "")
 }
 
 // TestActivityThatReattachesALeftAttemptGetsTheAnswerOfTheNextWorker checks that an activity that comes too late for this

@@ -13,8 +13,9 @@ import (
 // safe for concurrent use.
 type State struct {
 	// Dir holds what a later worker of the node needs. No other process may use the directory. If empty, no attempt
-	// outlives this worker.
-	Dir string
+	// outlives this worker, for the reason in Problem, which may be nil.
+	Dir     string
+	Problem error
 	// TempDir holds the temporary directories of attempts that outlive this worker. It belongs to the node alone. If
 	// empty, those directories are in the private directories of the attempts.
 	TempDir string
