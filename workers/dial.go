@@ -14,6 +14,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"switchyard/activities/metrics"
 )
@@ -48,6 +50,10 @@ type Connection struct {
 // below the lease of an attempt.
 const silence = 5 * time.Second
 
+// reconnectPause is the longest time between two tries to reach a server that was away, plus at most a fifth. A node must be back
+// well before its attempts count as lost with it.
+const reconnectPause = 2 * time.Second
+
 // dialTimeout bounds the first calls to the server.
 const dialTimeout = 10 * time.Second
 
@@ -69,6 +75,9 @@ func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
 	opts.Interceptors = append(opts.Interceptors, &validQueries{})
 	opts.MetricsHandler = o.Metrics.SDK()
 	opts.ConnectionOptions.KeepAliveTimeout = silence
+	retries := grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: dialTimeout}
+	retries.Backoff.BaseDelay, retries.Backoff.MaxDelay = reconnectPause/10, reconnectPause
+	opts.ConnectionOptions.DialOptions = append(opts.ConnectionOptions.DialOptions, grpc.WithConnectParams(retries))
 	if isLoopback(opts.HostPort) {
 		// The SDK compresses messages, which is worth the processor time only across a network.
 		opts.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}

@@ -46,6 +46,7 @@ type Presence struct {
 	left      bool      // a Heartbeat has ended because the worker stops
 	suspended bool      // the end of the worker is not that of the node
 	heard     time.Time // time of the newest registration, or when the newest acknowledged beat was sent
+	awaited   bool      // no Heartbeat has begun since the newest registration
 }
 
 // NewPresence returns the presence of a node. It sends no heartbeat until the activity Heartbeat
@@ -135,7 +136,7 @@ func (p *Presence) beat(ctx context.Context, token []byte, timeout time.Duration
 func (p *Presence) Registered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.heard = time.Now()
+	p.heard, p.awaited = time.Now(), true
 }
 
 // Lost reports whether the node must register again because the server no longer knows its
@@ -143,9 +144,12 @@ func (p *Presence) Registered() {
 func (p *Presence) Lost(offlineAfter time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// While a Heartbeat runs, the server reports the loss itself. Otherwise the next Heartbeat is
-	// due soon.
-	return p.beating == 0 && time.Since(p.heard) > offlineAfter/snapshotShare
+	patience := offlineAfter / snapshotShare // the next Heartbeat is due soon
+	if p.awaited {
+		patience = offlineAfter // as long as the server waits for a worker to pick it up
+	}
+	// While a Heartbeat runs, the server reports the loss itself.
+	return p.beating == 0 && time.Since(p.heard) > patience
 }
 
 // Left reports whether the end of a Heartbeat has informed the server that the node leaves.
@@ -170,6 +174,7 @@ func (p *Presence) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.beating++
+	p.awaited = false
 }
 
 func (p *Presence) end() {
