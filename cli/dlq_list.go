@@ -23,12 +23,15 @@ func newDLQList(sys *system) *cobra.Command {
 		rows: func(letters []*v1.DeadLetter) [][]string {
 			rows := [][]string{{"RUN", "TASK", "TYPE", "ATTEMPTS", "NODE", "SINCE", "ERROR"}}
 			for _, d := range letters {
-				node := ""
-				if n := len(d.GetAttempts()); n > 0 {
-					node = d.GetAttempts()[n-1].GetNode()
+				node, spent := "", 0
+				for _, a := range d.GetAttempts() {
+					node = a.GetNode()
+					if a.GetState() != v1.AttemptMoved {
+						spent++
+					}
 				}
 				rows = append(rows, []string{
-					d.GetRun(), d.GetTask(), d.GetType(), strconv.Itoa(len(d.GetAttempts())), node, sys.formatTime(d.GetDeadLetteredAt()), words.OneLine(d.GetError()),
+					d.GetRun(), d.GetTask(), d.GetType(), strconv.Itoa(spent), node, sys.formatTime(d.GetDeadLetteredAt()), words.OneLine(d.GetError()),
 				})
 			}
 			return rows

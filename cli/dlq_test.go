@@ -17,7 +17,8 @@ func TestDLQList(t *testing.T) {
 			Run: "nightly-4g5h6jkm", Task: "build", Type: "shell", Workflow: "nightly", Reason: "exit_code", Error: "exit code 2\nand more", DeadLetteredAt: after(8),
 			Attempts: []*v1.Attempt{
 				{Claim: 1, Node: "a", State: "failed", Reason: "exit_code", Error: "exit code 1", ExitCode: 1, AssignedAt: after(2), StartedAt: after(2.1), CompletedAt: after(3)},
-				{Attempt: 1, Claim: 2, Node: "b", State: "failed", Reason: "exit_code", Error: "exit code 2", ExitCode: 2, AssignedAt: after(6), StartedAt: after(6.1), CompletedAt: after(8)},
+				{Attempt: 1, Claim: 2, Node: "a", State: "moved", Reason: "lease_lost", ExitCode: -1, StartedAt: after(4), CompletedAt: after(5)}, // is not counted
+				{Attempt: 1, Claim: 3, Node: "b", State: "failed", Reason: "exit_code", Error: "exit code 2", ExitCode: 2, AssignedAt: after(6), StartedAt: after(6.1), CompletedAt: after(8)},
 			},
 		},
 		{Run: "b-7", Task: "x", Type: "shell", Generation: 1},

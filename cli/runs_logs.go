@@ -43,7 +43,7 @@ of the runs below them; their lines begin with "task/task of the child | ".`,
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.follow, "follow", "f", false, "follow the output until the run or the task ends")
 	flags.BoolVar(&f.children, "children", false, "also the output of the child runs so far")
-	flags.Int32Var(&f.attempt, "attempt", -1, "only this attempt, counted from 0 (default the newest)")
+	flags.Int32Var(&f.attempt, "attempt", -1, "only this attempt, counted from 0, with each of its starts (default the newest start)")
 	flags.Int32Var(&f.generation, "generation", -1, "only this generation of the run, counted from 0; runs retry adds one (default the newest of each task)")
 	flags.BoolVar(&f.stdout, "stdout", false, "only standard output")
 	flags.BoolVar(&f.stderr, "stderr", false, "only standard error")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"switchyard/activities/store"
@@ -63,16 +62,15 @@ func HasEnd(ctx context.Context, s Store, a Attempt, next int64) (bool, error) {
 	return ended && after == next, err
 }
 
-// Attempts lists the attempts of a task or an instance that have printed something in any generation, the newest last. If
-// an attempt was dispatched more than once in a generation, the list has the dispatch with the highest claim. For an
-// instance, Attempts also searches the logs of the batches that may contain it. A batch in which the instance has printed
-// is listed with Attempt.Of set.
+// Attempts lists the dispatches of a task or an instance that have printed something in any generation, the newest last. For an
+// instance, Attempts also searches the logs of the batches that may contain it. A batch in which the instance has printed is
+// listed with Attempt.Of set.
 func Attempts(ctx context.Context, s Store, run, task string) ([]Attempt, error) {
-	all, err := list(ctx, s, run, storekey.LogsPrefix(run, task))
+	found, err := list(ctx, s, run, storekey.LogsPrefix(run, task))
 	if err != nil {
 		return nil, fmt.Errorf("list the logs of task %s of run %s: %w", task, run, err)
 	}
-	found := newest(all)
+	slices.SortFunc(found, Attempt.Compare)
 	of, index, ok := storekey.ParseInstanceName(task)
 	if !ok {
 		return found, nil
@@ -158,19 +156,11 @@ func Instances(ctx context.Context, s Store, run, task string) ([]Attempt, error
 	if err != nil {
 		return nil, fmt.Errorf("list the logs of the instances of task %s of run %s: %w", task, run, err)
 	}
-	own := map[string][]Attempt{}
-	var batches []Attempt
-	for _, a := range all {
-		if of, _, _, ok := storekey.ParseBatchName(a.Task); ok && of == task {
-			batches = append(batches, a)
-		} else if of, _, ok := storekey.ParseInstanceName(a.Task); ok && of == task {
-			own[a.Task] = append(own[a.Task], a)
-		}
-	}
-	found := batches
-	for _, attempts := range own {
-		found = append(found, newest(attempts)...)
-	}
+	found := slices.DeleteFunc(all, func(a Attempt) bool {
+		batchOf, _, _, isBatch := storekey.ParseBatchName(a.Task)
+		of, _, isInstance := storekey.ParseInstanceName(a.Task)
+		return (!isBatch || batchOf != task) && (!isInstance || of != task)
+	})
 	slices.SortFunc(found, func(a, b Attempt) int {
 		return cmp.Or(cmp.Compare(first(a), first(b)), a.Compare(b), cmp.Compare(a.Task, b.Task))
 	})
@@ -200,17 +190,4 @@ func list(ctx context.Context, s Store, run, prefix string) ([]Attempt, error) {
 		}
 	}
 	return all, nil
-}
-
-// newest returns the attempts of one task or instance in order, with the newest dispatch of each.
-func newest(all []Attempt) []Attempt {
-	type number struct{ generation, attempt int32 }
-	found := map[number]Attempt{}
-	for _, a := range all {
-		key := number{a.Generation, a.Attempt}
-		if have, seen := found[key]; !seen || a.Claim > have.Claim {
-			found[key] = a
-		}
-	}
-	return slices.SortedFunc(maps.Values(found), Attempt.Compare)
 }

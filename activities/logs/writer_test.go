@@ -260,7 +260,7 @@ func TestAttempts(t *testing.T) {
 			closeWriter(t, w)
 		}
 		got, err := Attempts(t.Context(), s, "ci-0k", "build")
-		want := []Attempt{dispatch("build", 0, 0), dispatch("build", 2, 10), dispatch("build", 10, 12)}
+		want := []Attempt{dispatch("build", 0, 0), dispatch("build", 2, 3), dispatch("build", 2, 10), dispatch("build", 10, 12)}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("got %v, %v; want %v", got, err, want)
 		}

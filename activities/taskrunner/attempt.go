@@ -109,6 +109,9 @@ func (a *attempt) runToEnd(ctx context.Context) {
 	if res != nil && res.Node == "" {
 		a.stamp(res)
 	}
+	if res.GetState() == v1.AttemptMoved && res.GetReason() == v1.ReasonLeaseLost && !a.progress.isWaiting() {
+		a.logLostLease()
+	}
 	if err != errLetGo {
 		a.node.attempts.endHere(a)
 		a.node.attemptMetrics().countAttempt(a.req.GetType(), res)
@@ -245,6 +248,9 @@ func (w *work) finish(ctx context.Context, m *member) (*historyv1.ExecuteRespons
 	// The following must happen even if the attempt was cancelled.
 	cleanup, done := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer done()
+	if res.GetState() == v1.AttemptMoved && !a.isRemote() && !a.progress.isWaiting() {
+		w.log.Notice("ended by node " + n.Name + ": " + res.GetError())
+	}
 	w.log.closeOrSuspend(cleanup, a.recoveryFile.hasLeft(), res)
 	if err != nil || res.GetState() == v1.AttemptMoved {
 		return res, err

@@ -2,6 +2,8 @@ package taskrunner
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,13 +17,16 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// If the server does not answer until the lease is over, the attempt ends and does not count.
+// If the server does not answer until the lease is over, the attempt ends and does not count. The logs of the worker and of the
+// attempt say why it ended.
 func TestLeaseIsLostWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]fake.Step{"polite": {Block: true}, "deaf": {Block: true, IgnoreTerm: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, map[string][]fake.Step{"a": {step}})
+			messages := &messageLog{}
+			b.Logger = slog.New(slog.NewTextHandler(messages, nil))
 			res := b.losesLease(request("a"))
 			want(t, res, "moved", "lease_lost")
 			if lease := b.lease(); !lease.Lost() || step.IgnoreTerm && !lease.Over() {
@@ -29,6 +34,12 @@ func TestLeaseIsLostWithoutAnAnswer(t *testing.T) {
 			}
 			if took := res.GetCompletedAt().AsTime().Sub(res.GetStartedAt().AsTime()); took > stopGrace {
 				t.Errorf("took %v, the whole grace period", took)
+			}
+			if text := messages.String(); !strings.Contains(text, "level=WARN") || !strings.Contains(text, "its lease ended: no heartbeat was acknowledged by Temporal\" run=r-1 task=a attempt=0 for=") {
+				t.Errorf("the worker logs %q", text)
+			}
+			if text := b.logOf(attemptLog); text != "[switchyard: ended by node n: the server did not answer for too long]\n" {
+				t.Errorf("the log of the attempt is %q", text)
 			}
 			if res.GetNode() != "n" || res.GetAssignedAt() == nil || res.GetCompletedAt() == nil {
 				t.Errorf("answer %v", res)

@@ -84,6 +84,16 @@ func (d *debtor) lives(e *registry.Entry) bool {
 		d.req.GetIncarnation() != "" && e.Snapshot.GetIncarnation() == d.req.GetIncarnation()
 }
 
+// logLostLease logs that the attempt was ended because its lease has expired.
+func (a *attempt) logLostLease() {
+	name, silence := a.members[0].name, executor.Now().Sub(a.beats.lease.Begin()).Round(100*time.Millisecond)
+	if len(a.req.GetBatch()) > 0 {
+		name = batchName(a.req)
+	}
+	a.node.Logger.Warn("a task was ended because its lease ended: no heartbeat was acknowledged by Temporal",
+		"run", a.req.GetRunId(), "task", name, "attempt", a.req.GetAttempt(), "for", silence)
+}
+
 // leaseText returns why an attempt on a live node has lost its lease. outage is when Temporal's last outage ended, or the
 // zero time.
 func leaseText(node string, outage time.Time) string {

@@ -40,9 +40,9 @@ type LogPrinter struct {
 
 // source identifies where a line comes from.
 type source struct {
-	task                string
-	generation, attempt int32
-	stream              string
+	task                       string
+	generation, attempt, claim int32
+	stream                     string
 }
 
 // logLine is a line of a task's output.
@@ -60,7 +60,7 @@ func (p *LogPrinter) Printed() bool { return p.printed }
 func (p *LogPrinter) Print(entries []*v1.LogEntry) error {
 	p.printed = p.printed || len(entries) > 0
 	for _, e := range entries {
-		from := source{e.GetTask(), e.GetGeneration(), e.GetAttempt(), e.GetStream()}
+		from := source{e.GetTask(), e.GetGeneration(), e.GetAttempt(), e.GetClaim(), e.GetStream()}
 		if p.isVerbatim(from) && p.Zone == nil && p.Document == nil && !p.Gathering {
 			if held := p.partial[from]; held != nil {
 				if _, err := p.to(from.stream).Write(held.text); err != nil {
@@ -211,12 +211,13 @@ type logItem struct {
 	Task       string `json:"task"`
 	Generation int32  `json:"generation"`
 	Attempt    int32  `json:"attempt"`
+	Claim      int32  `json:"claim"`
 	Stream     string `json:"stream"`
 	Text       string `json:"text"`
 }
 
 func (d *LogDocument) add(l logLine) error {
-	item := logItem{l.at.UTC().Format(time.RFC3339Nano), l.task, l.generation, l.attempt, l.stream, string(l.text)}
+	item := logItem{l.at.UTC().Format(time.RFC3339Nano), l.task, l.generation, l.attempt, l.claim, l.stream, string(l.text)}
 	if d.Lines {
 		return WriteLine(d.Out, item)
 	}

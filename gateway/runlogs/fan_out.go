@@ -91,7 +91,7 @@ func (f *Follower) listFanOuts(ctx context.Context) error {
 	return nil
 }
 
-// list adds a tail for each new log. Of the attempts of an instance that precede the first list, only the newest is wanted,
+// list adds a tail for each new log. Of the dispatches of an instance that precede the first list, only the newest is wanted,
 // unless the client asked for a specific attempt.
 func (f *Follower) list(ctx context.Context, of *fanOut) error {
 	var found []logs.Attempt
@@ -142,7 +142,7 @@ func (f *Follower) list(ctx context.Context, of *fanOut) error {
 		case a.Batch() && a.Of == "": // isSuperseded filters its entries
 		case f.req.Attempt != nil && a.Attempt != f.req.GetAttempt():
 			continue
-		case f.req.Attempt == nil && !of.listed && !first[a]:
+		case !of.listed && !first[a]:
 			of.seen[a] = true
 			continue
 		}

@@ -70,10 +70,14 @@ func New(run string, kept *store.Store, req *v1.StreamRunLogsRequest, send func(
 	return f
 }
 
-// selectAttempts selects the attempts of one task or instance to send first, in order: the newest, or, if earlier streams of
-// the request have sent something, the unfinished and newer ones.
+// selectAttempts selects the attempts of one task or instance to send first, in order: the newest, or every dispatch of the
+// attempt that the client asked for. If earlier streams of the request have sent something, these are the unfinished and newer
+// ones.
 func (f *Follower) selectAttempts(name string, found []logs.Attempt) []logs.Attempt {
-	if len(f.resume) == 0 {
+	switch {
+	case len(f.resume) == 0 && f.req.Attempt != nil:
+		return found
+	case len(f.resume) == 0:
 		return found[max(0, len(found)-1):]
 	}
 	newest, known := f.resumed[name]
@@ -220,7 +224,7 @@ func (f *Follower) enqueue(ctx context.Context, t *tail, changed runview.TaskDel
 		found = slices.DeleteFunc(found, func(a logs.Attempt) bool { return a.Attempt != f.req.GetAttempt() })
 	}
 	if t.known == nil {
-		if len(found) > 1 && len(f.resume) == 0 {
+		if len(found) > 1 && len(f.resume) == 0 && f.req.Attempt == nil {
 			// A stream that resumes this one must omit the same attempts.
 			if err := f.sendPosition(found[len(found)-1]); err != nil {
 				return err

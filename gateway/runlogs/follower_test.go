@@ -118,3 +118,27 @@ func TestFollowerReportsOutputThatTheStoreLacks(t *testing.T) {
 		}
 	}
 }
+
+// TestFollowerSendsEveryStartOfTheWantedAttempt checks that the output of an attempt that was started again under the same number
+// can be read, and that only the newest start is sent if no attempt is asked for.
+func TestFollowerSendsEveryStartOfTheWantedAttempt(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, "mem://")
+	for _, name := range []string{"solo", "each[1]"} {
+		for claim, word := range []string{"first", "second"} {
+			printTo(t, s, logs.Attempt{Run: "ci-0k", Generation: 1, Task: name, Claim: int32(claim + 1)}, word, claim == 1)
+		}
+	}
+	each := solo("each", "running")
+	each.Task.Count, each.Instances = proto.Int32(2), []*v1.Instance{{State: "queued"}, {Index: 1, State: "running"}}
+	for of, newest := range map[string]runview.TaskDelta{"solo": task("running", 0, 2), "each": each, "each[1]": each} {
+		newFollow(t, s, &v1.StreamRunLogsRequest{Task: of}).sendAll(newest).expect("the newest start of "+of, "second")
+		asked := newFollow(t, s, &v1.StreamRunLogsRequest{Task: of, Attempt: proto.Int32(0)}).sendAll(newest)
+		asked.expect("attempt 0 of "+of, "first", "second")
+		var resume []*v1.LogPosition
+		for _, p := range asked.positions {
+			resume = append(resume, p)
+		}
+		newFollow(t, s, &v1.StreamRunLogsRequest{Task: of, Attempt: proto.Int32(0), Resume: resume}).sendAll(newest).expect("the rest of attempt 0 of " + of)
+	}
+}

@@ -45,9 +45,12 @@ func (f *Follower) isSuperseded(of *fanOut, e *v1.LogEntry) bool {
 // that resumes others, it considers the logs that they have sent.
 func (f *Follower) newestPrinters(ctx context.Context, found []logs.Attempt) (map[int]logs.Attempt, error) {
 	newest := map[int]logs.Attempt{}
+	if f.req.Attempt != nil {
+		return newest, nil // every dispatch of the attempt is wanted
+	}
 	note := func(a logs.Attempt) {
 		_, index, ok := names.ParseInstanceName(nameOf(a))
-		if have, known := newest[index]; ok && (f.req.Attempt == nil || a.Attempt == f.req.GetAttempt()) && (!known || have.Compare(a) < 0) {
+		if have, known := newest[index]; ok && (!known || have.Compare(a) < 0) {
 			newest[index] = a
 		}
 	}

@@ -20,12 +20,12 @@ var ErrPageFull = errors.New("the page is full")
 // maxPageBytes is the text size at which a page of lines is cut.
 const maxPageBytes = 1 << 20
 
-// lineKey identifies one stream of one attempt. The lines of a stream stay in order.
+// lineKey identifies one stream of one dispatch. The lines of a stream stay in order.
 type lineKey struct {
-	task                string
-	generation, attempt int32
-	stream              string
-	notice              bool
+	task                       string
+	generation, attempt, claim int32
+	stream                     string
+	notice                     bool
 }
 
 // Page collects a page of lines from the messages of a stream of logs. It is not safe for concurrent use.
@@ -71,7 +71,7 @@ func (p *Page) Add(m *v1.StreamRunLogsResponse) error {
 }
 
 func (p *Page) addEntry(e *v1.LogEntry) {
-	key := lineKey{e.GetTask(), e.GetGeneration(), e.GetAttempt(), e.GetStream(), e.GetNotice()}
+	key := lineKey{e.GetTask(), e.GetGeneration(), e.GetAttempt(), e.GetClaim(), e.GetStream(), e.GetNotice()}
 	for rest := e.GetData(); len(rest) > 0; {
 		text, after, whole := bytes.Cut(rest, []byte("\n"))
 		rest = after
@@ -95,7 +95,7 @@ func (p *Page) close(key lineKey, partial bool) {
 	p.order = slices.DeleteFunc(p.order, func(k lineKey) bool { return k == key })
 	text := strings.ToValidUTF8(string(line.text), "\uFFFD")
 	p.Lines = append(p.Lines, &v1.LogLine{
-		Task: key.task, Generation: key.generation, Attempt: key.attempt, Stream: key.stream, Notice: key.notice,
+		Task: key.task, Generation: key.generation, Attempt: key.attempt, Claim: key.claim, Stream: key.stream, Notice: key.notice,
 		Time: line.time, Text: text, Partial: partial,
 	})
 	p.size += len(text)

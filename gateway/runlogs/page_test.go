@@ -28,6 +28,21 @@ func addAll(t *testing.T, p *runlogs.Page, all ...*v1.StreamRunLogsResponse) {
 	}
 }
 
+// TestPageKeepsStartsApart checks that a line that one start of an attempt did not end is not joined with one of the next start.
+func TestPageKeepsStartsApart(t *testing.T) {
+	t.Parallel()
+	p := runlogs.NewPage(nil, 0)
+	for claim, text := range []string{"cut", "whole\n"} {
+		m := entry("a", "stdout", text)
+		m.Entries[0].Claim = int32(claim)
+		addAll(t, p, m)
+	}
+	p.Finish(false)
+	if got := linesOf(p); !slices.Equal(got, []string{"a stdout whole", "a stdout cut"}) || p.Lines[0].GetClaim() != 1 {
+		t.Errorf("lines %q, the first of start %d", got, p.Lines[0].GetClaim())
+	}
+}
+
 // linesOf returns "<task> <stream> <text>" of the lines of a page, with "..." after partial ones.
 func linesOf(p *runlogs.Page) (lines []string) {
 	for _, line := range p.Lines {

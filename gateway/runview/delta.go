@@ -1,6 +1,8 @@
 package runview
 
 import (
+	"slices"
+
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -27,7 +29,7 @@ type TaskDelta struct {
 	// nothing. Printers has the same for changed instances, by number.
 	Printer  *Printer
 	Printers map[int32]Printer
-	// Retried is the newest ended attempt of a task that has not ended, or nil if that attempt printed nothing.
+	// Retried is the newest ended attempt that counts of a task that has not ended, or nil if that attempt printed nothing.
 	Retried *v1.Attempt
 	// Instances holds the changed ones among the first ShownInstances instances, by number.
 	Instances []*v1.Instance
@@ -94,10 +96,15 @@ func printerOf(t interface {
 	return p
 }
 
-// retriedOf returns the last attempt of a task that has not ended, if its result has output, and nil otherwise.
+// retriedOf returns the last attempt that counts of a task that has not ended, if its result has output, and nil otherwise.
 func retriedOf(t *v1.Task) *v1.Attempt {
-	if ended := t.GetAttempts(); len(ended) > 0 && !v1.HasTaskEnded(t) && hasOutput(t.GetResult()) {
-		return ended[len(ended)-1]
+	if v1.HasTaskEnded(t) || !hasOutput(t.GetResult()) {
+		return nil
+	}
+	for _, a := range slices.Backward(t.GetAttempts()) {
+		if a.GetState() != v1.AttemptMoved {
+			return a
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"switchyard/gateway/rpcerror"
@@ -57,7 +58,8 @@ func newLogChoice(req request, run *v1.Run, t *v1.Task) *logChoice {
 		return logTab{text, withParameter(req.url(), name, value) + "#log", req.query.Get(name) == value}
 	}
 	c.Streams = []logTab{tab("stream", "", "both"), tab("stream", "stdout", "output"), tab("stream", "stderr", "errors")}
-	if newest := int(t.GetAttempt()); newest > 0 || req.query.Has("attempt") {
+	isAgain := slices.ContainsFunc(t.GetAttempts(), func(a *v1.Attempt) bool { return a.GetState() == v1.AttemptMoved })
+	if newest := int(t.GetAttempt()); newest > 0 || isAgain || req.query.Has("attempt") {
 		c.Attempts = append(c.Attempts, tab("attempt", "", "newest"))
 		for n := max(0, newest-maxAttemptTabs+1); n <= newest; n++ {
 			c.Attempts = append(c.Attempts, tab("attempt", strconv.Itoa(n), fmt.Sprintf("attempt %d", n)))

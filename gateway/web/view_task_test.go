@@ -75,6 +75,23 @@ func taskShowsAttemptsReasonsResultAndLog(t *testing.T) {
 	}
 }
 
+// TestTaskThatWasStartedAgainLeadsToEachStart checks that the page of a task that was started again under the same number shows the
+// first start and leads to its output.
+func TestTaskThatWasStartedAgainLeadsToEachStart(t *testing.T) {
+	patiently(t, func(t *testing.T) {
+		f := &servicetest.Fake{}
+		fakeTask(f, "train", &v1.Task{
+			State: v1.TaskRunning, Type: v1.TypeShell, Node: "n-1", StartedAt: before(time.Second),
+			Attempts: []*v1.Attempt{{Node: "n-2", State: v1.AttemptMoved, Reason: v1.ReasonLeaseLost, Error: "the control plane was away", ExitCode: -1}},
+		})
+		page := newVisitor(t, f, v1.RoleUser).get("/ui/runs/ci-1/tasks/train")
+		mustContain(t, page.text("#task-attempts"), "n-1", "running", "n-2", "moved", "the control plane was away")
+		if got := page.link("attempt 0"); got != "/ui/runs/ci-1/tasks/train?attempt=0#log" {
+			t.Errorf("the output of all starts is at %q", got)
+		}
+	})
+}
+
 func TestWaitingTaskShowsWhyEachNodeIsRuledOut(t *testing.T) {
 	patiently(t, waitingTaskShowsWhyEachNodeIsRuledOut)
 }

@@ -27,7 +27,7 @@ func TestDispatchEndDecidesWhatFollows(t *testing.T) {
 	}{
 		"lost on a live node": {
 			moves: []move{die(true)}, retries: 1, state: "completed",
-			attempts: "0.2 completed ", dispatches: "0.1[] 0.2[0]",
+			attempts: "0.1 moved lease_lost, 0.2 completed ", dispatches: "0.1[] 0.2[0]",
 			events: "submitted queued assigned silent started reassigned assigned started completed",
 		},
 		"lost with its node, not repeated": {
@@ -37,7 +37,7 @@ func TestDispatchEndDecidesWhatFollows(t *testing.T) {
 		},
 		"handed back without a lease again and again": {
 			moves: []move{loseLease, loseLease, loseLease, loseLease}, retries: 1, state: "completed",
-			attempts: "0.4 lost lease_lost, 1.5 completed ", dispatches: "0.1[] 0.2[0] 0.3[0] 0.4[0] 1.5[0]",
+			attempts: "0.1 moved lease_lost, 0.2 moved lease_lost, 0.3 moved lease_lost, 0.4 lost lease_lost, 1.5 completed ", dispatches: "0.1[] 0.2[0] 0.3[0] 0.4[0] 1.5[0]",
 			events: "submitted queued assigned started reassigned assigned started reassigned assigned started reassigned assigned " +
 				"started failed retried queued assigned started completed",
 		},

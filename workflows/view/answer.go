@@ -26,9 +26,6 @@ func (s *Status) runHeader(since int64) *v1.Run {
 		h.Error = s.pausedBy
 	case v1.RunPending, v1.RunRunning:
 		h.Error = cmp.Or(s.run.Error, s.slotWait)
-		if s.core.Cancelled() {
-			h.Error = "is ending: " + cmp.Or(s.core.Aborted().Error, "the run was cancelled")
-		}
 	}
 	if s.contextRevision > since {
 		h.Context, h.Input = s.run.Context, s.run.Input
@@ -51,6 +48,8 @@ func (s *Status) text(i int) string {
 		return s.units.ApprovalOf(i).Text()
 	case v1.IsTaskWaiting(rec.State):
 		return s.units.WaitText(i)
+	case v1.IsTaskDispatched(rec.State):
+		return cmp.Or(own.Wait, s.entries[i].whyAgain(), rec.Error)
 	}
 	return cmp.Or(own.Wait, rec.Error)
 }
@@ -104,7 +103,7 @@ func (s *Status) instanceMessage(i int) *v1.Instance {
 		QueuedAt: t.QueuedAt, Notice: t.Notice, CachedFrom: t.CachedFrom, ChildRun: t.ChildRun,
 	}
 	state := s.core.Task(i).State
-	if len(m.Attempts) == 1 && v1.IsTaskTerminal(state) {
+	if len(m.Attempts) == 1 && m.Attempts[0].GetState() != v1.AttemptMoved && v1.IsTaskTerminal(state) {
 		m.Attempts = nil // the instance itself holds the same data
 	}
 	if u := s.units.UnitOf(i); u != nil && len(u.Members) > 1 && state == v1.TaskAssigned {

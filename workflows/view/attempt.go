@@ -50,6 +50,10 @@ func (s *Status) EndAttempt(i int, end flight.End, now time.Time) {
 		e.agentEvents = events[max(0, len(events)-maxAgentEvents):]
 	}
 	if end.Ended.State == v1.AttemptMoved {
+		if attempt.GetStartedAt() != nil && !end.Continues {
+			s.Touch(i)
+			e.addAttempt(attempt)
+		}
 		return
 	}
 	s.Touch(i)
@@ -60,7 +64,19 @@ func (s *Status) EndAttempt(i int, end flight.End, now time.Time) {
 	if attempt.State == v1.TaskCompleted && s.core.Group(i) >= 0 && len(e.attempts) == 0 {
 		return // the instance itself holds everything there is to show
 	}
-	if e.attempts = append(e.attempts, attempt); len(e.attempts) > maxAttempts {
-		e.attempts = e.attempts[len(e.attempts)-maxAttempts:]
+	e.addAttempt(attempt)
+}
+
+// addAttempt adds the newest attempt that has ended.
+func (e *entry) addAttempt(a *v1.Attempt) {
+	e.attempts = append(e.attempts, a)
+	e.attempts = e.attempts[max(0, len(e.attempts)-maxAttempts):]
+}
+
+// whyAgain returns why the program of a task was ended before it was started again under the same number, or "" if it was not.
+func (e *entry) whyAgain() string {
+	if n := len(e.attempts); n > 0 && e.attempts[n-1].GetState() == v1.AttemptMoved {
+		return e.attempts[n-1].GetError()
 	}
+	return ""
 }

@@ -108,3 +108,38 @@ func TestTaskOfAnAbsentNodeIsLostUntilTheNodeIsBack(t *testing.T) {
 		t.Errorf("back, the task is %v", back)
 	}
 }
+
+// TestStartThatDoesNotCountIsListed checks that a task that was started again under the same number shows where its program ran
+// before, and why it was ended there. A dispatch that has started nothing and an attempt that continues elsewhere are not listed.
+func TestStartThatDoesNotCountIsListed(t *testing.T) {
+	t.Parallel()
+	started := &historyv1.ExecuteResponse{Node: "a", StartedAt: timestamppb.New(time.Unix(2, 0))}
+	for name, test := range map[string]struct {
+		res       *historyv1.ExecuteResponse
+		continues bool
+		want      string
+	}{
+		"ended":       {res: started, want: "moved lease_lost on a"},
+		"not started": {res: &historyv1.ExecuteResponse{Node: "a"}},
+		"continues":   {res: started, continues: true},
+	} {
+		b := newTestStatus(t, 1)
+		become(b, 0, dag.Record{State: v1.TaskAssigned, Claim: 1, Node: "a"}, time.Unix(1, 0))
+		end := ending("a", v1.AttemptMoved, test.res)
+		end.Ended.Reason, end.Ended.Error, end.Continues = v1.ReasonLeaseLost, "the control plane was away", test.continues
+		b.EndAttempt(0, end, time.Unix(9, 0))
+		become(b, 0, dag.Record{State: v1.TaskQueued, Claim: 1}, time.Unix(9, 0))
+		become(b, 0, dag.Record{State: v1.TaskAssigned, Claim: 2, Node: "b"}, time.Unix(10, 0))
+		task, got, why := b.taskMessage(0), "", ""
+		for _, a := range task.GetAttempts() {
+			got, why = fmt.Sprintf("%s %s on %s", a.GetState(), a.GetReason(), a.GetNode()), "the control plane was away"
+		}
+		if got != test.want || task.GetError() != why || task.GetAttempt() != 0 {
+			t.Errorf("%s: attempts %q, error %q, attempt %d; want %q", name, got, task.GetError(), task.GetAttempt(), test.want)
+		}
+		become(b, 0, dag.Record{State: v1.TaskCompleted, Claim: 2, Node: "b"}, time.Unix(11, 0))
+		if text := b.taskMessage(0).GetError(); text != "" {
+			t.Errorf("%s: a completed task has the error %q", name, text)
+		}
+	}
+}

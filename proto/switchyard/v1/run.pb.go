@@ -355,7 +355,8 @@ type Task struct {
 	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
 	// Earliest time of the next attempt of a failed task.
 	ScheduledAfter *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=scheduled_after,json=scheduledAfter,proto3" json:"scheduled_after,omitempty"`
-	// Ended attempts, oldest first; only the newest 100. A move to another node does not count as an attempt.
+	// Ended attempts, oldest first; only the newest 100. An attempt whose program was ended and started again under the same
+	// number, because it was moved or its lease was lost, is listed once for each start, in the state "moved" but for the last.
 	Attempts []*Attempt `protobuf:"bytes,13,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	// How often in a row a node did not pick up the task or did not report a start, so that the task was placed again; 0
 	// after an attempt has run.
@@ -986,7 +987,7 @@ type Attempt struct {
 	Claim int32 `protobuf:"varint,2,opt,name=claim,proto3" json:"claim,omitempty"`
 	// Node that ran the attempt.
 	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
-	// Outcome, as a task state.
+	// Outcome, as a task state, or "moved" if the program was started again under the same number.
 	State string `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
 	// Reason code of the outcome.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`

@@ -33,7 +33,8 @@ type StreamRunLogsRequest struct {
 	// Whether to continue until the run or the task has ended and its logs are complete. For output that its node has not
 	// stored by then, the stream waits up to a minute, and then reports the log as missing.
 	Follow bool `protobuf:"varint,3,opt,name=follow,proto3" json:"follow,omitempty"`
-	// Streams only this attempt. Absent means the newest attempt of each task and all later ones.
+	// Streams only this attempt: all its starts, if it was started again under the same number. Absent means the newest start of
+	// each task and all later ones.
 	Attempt *int32 `protobuf:"varint,4,opt,name=attempt,proto3,oneof" json:"attempt,omitempty"`
 	// Streams only "stdout" or "stderr". Empty means both.
 	Stream string `protobuf:"bytes,5,opt,name=stream,proto3" json:"stream,omitempty"`
@@ -568,7 +569,9 @@ type LogLine struct {
 	// Whether the line is a message of the system rather than output of the task.
 	Notice bool `protobuf:"varint,7,opt,name=notice,proto3" json:"notice,omitempty"`
 	// Generation of the run in which the line was printed.
-	Generation    int32 `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
+	Generation int32 `protobuf:"varint,8,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Number of the dispatch that printed the line: an attempt that is started again under the same number has several.
+	Claim         int32 `protobuf:"varint,9,opt,name=claim,proto3" json:"claim,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -659,6 +662,13 @@ func (x *LogLine) GetGeneration() int32 {
 	return 0
 }
 
+func (x *LogLine) GetClaim() int32 {
+	if x != nil {
+		return x.Claim
+	}
+	return 0
+}
+
 var File_switchyard_v1_run_logs_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_logs_proto_rawDesc = "" +
@@ -717,7 +727,7 @@ const file_switchyard_v1_run_logs_proto_rawDesc = "" +
 	"\x13ListRunLogsResponse\x12,\n" +
 	"\x05items\x18\x01 \x03(\v2\x16.switchyard.v1.LogLineR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x123\n" +
-	"\amissing\x18\x03 \x03(\v2\x19.switchyard.v1.MissingLogR\amissing\"\xe5\x01\n" +
+	"\amissing\x18\x03 \x03(\v2\x19.switchyard.v1.MissingLogR\amissing\"\xfb\x01\n" +
 	"\aLogLine\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x16\n" +
@@ -728,7 +738,8 @@ const file_switchyard_v1_run_logs_proto_rawDesc = "" +
 	"\x06notice\x18\a \x01(\bR\x06notice\x12\x1e\n" +
 	"\n" +
 	"generation\x18\b \x01(\x05R\n" +
-	"generationB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"generation\x12\x14\n" +
+	"\x05claim\x18\t \x01(\x05R\x05claimB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_run_logs_proto_rawDescOnce sync.Once
