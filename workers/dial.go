@@ -104,6 +104,13 @@ func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
 	}, nil
 }
 
+// IsAway reports whether an error of Dial means that the server does not answer.
+func IsAway(err error) bool {
+	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	return unavailable || late || errors.Is(err, context.DeadlineExceeded)
+}
+
 // CheckFleet returns an error unless the server still has the namespace that it had when the connection was made. A server
 // that has lost its database has another one of the same name, and what it does not know may still run.
 func (c *Connection) CheckFleet(ctx context.Context) error {

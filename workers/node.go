@@ -154,6 +154,7 @@ type Node struct {
 	attempts   *taskrunner.Node
 	lock       *node.NameLock // nil if the machine has no lock
 	registered bool           // set once, before anything else uses the node
+	silenced   sync.Once      // a stopping node says once that Temporal does not answer
 	leaving    atomic.Bool
 	cancel     context.CancelFunc
 	recovered  func(context.Context) // ends what an earlier worker began for its attempts
@@ -278,6 +279,7 @@ func (n *Node) Stop() {
 		n.leaving.Store(true)
 		n.cancel()
 		n.loops.Wait()
+		unwatch := n.watchSilence()
 		// The attempts end first, while the node still counts as alive.
 		n.keepAttempts()
 		n.attempts.BeginDrain(time.Now(), stopReason)
@@ -287,6 +289,7 @@ func (n *Node) Stop() {
 		cancel()
 		n.attempts.LetGo(stopReason)
 		restarts := n.restart()
+		unwatch()
 		for _, w := range slices.Backward(n.workers) {
 			w.Stop()
 		}
@@ -314,6 +317,7 @@ func (n *Node) Drain(ctx context.Context, patience time.Duration) {
 		return
 	}
 	n.leaving.Store(true)
+	defer n.watchSilence()()
 	n.presence.Hurry()
 	n.keepAttempts()
 	n.attempts.BeginDrain(time.Now().Add(patience), stopReason)

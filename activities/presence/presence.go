@@ -152,6 +152,13 @@ func (p *Presence) Lost(offlineAfter time.Duration) bool {
 	return p.beating == 0 && time.Since(p.heard) > patience
 }
 
+// Silence returns how long the server has acknowledged nothing from the node. The node has been registered.
+func (p *Presence) Silence() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.heard)
+}
+
 // Left reports whether the end of a Heartbeat has informed the server that the node leaves.
 func (p *Presence) Left() bool {
 	p.mu.Lock()

@@ -141,7 +141,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 		s.addCloser("Temporal", s.temporal.Stop)
 		dial.Address, dial.Namespace = s.temporal.Address(), s.temporal.Namespace()
 	}
-	if s.conn, err = workers.Dial(ctx, dial); err != nil {
+	if s.conn, err = connect(ctx, cfg, func() (*workers.Connection, error) { return workers.Dial(ctx, dial) }); err != nil {
 		return nil, err
 	}
 	s.addCloser("Temporal client", func() error { s.conn.Close(); return nil })
