@@ -11,6 +11,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
 )
 
 // TestExplainTaskCoversEachState explains tasks in each of their states.
@@ -39,6 +40,9 @@ tasks:
 		}
 	}
 	check("test", "pending", "", "waits for build")
+	holder := f.submitDocument(t, "name: holder\ntasks: { build: { type: shell, spec: { command: make } } }")
+	set(t, holder, "build", 1, &v1.Task{State: "running", Node: "b", Notice: "node b has been silent"})
+	lock := phrase.LockWait("db", []string{"build of " + holder, "2 more"})
 	for _, step := range []struct {
 		claim          int32
 		shown          *v1.Task
@@ -46,6 +50,7 @@ tasks:
 	}{
 		{3, &v1.Task{State: "queued", Type: "shell"}, "", "build#3 of type shell, 2 labels"},
 		{3, &v1.Task{State: "queued", Type: "shell", Error: "waits for the lock x"}, "", "waits for the lock x"},
+		{3, &v1.Task{State: "queued", Type: "shell", Error: lock}, "", lock + "; build of " + holder + ": node b has been silent"},
 		{inQueue, &v1.Task{State: "queued", Type: "shell", Error: "0 of 2 nodes fit"}, "", "build#77 of type shell, 2 labels"},
 		{3, &v1.Task{State: "queued", Type: "shell", Held: true, Error: "by ann: not yet"}, "", "is held back: by ann: not yet"},
 		{4, &v1.Task{State: "assigned", Node: "a"}, "a", "build#4 of type shell, 2 labels"},

@@ -114,7 +114,7 @@ func parentEnds(v *runview.View, about runview.TaskRef) (ends []*v1.ParentEnd) {
 // why it was moved off the previous node.
 func (e explainer) explainNotes(ctx context.Context, v *runview.View, about runview.TaskRef) []string {
 	t := about.Brief()
-	notes := []string{t.GetNotice()}
+	notes := append([]string{t.GetNotice()}, e.holderNotes(ctx, t)...)
 	if until := about.LeaseUntil(); until != nil && t.GetNotice() == "" {
 		notes = append(notes, "its node may be silent until "+phrase.Clock(until.AsTime()))
 	}
@@ -130,6 +130,28 @@ func (e explainer) explainNotes(ctx context.Context, v *runview.View, about runv
 	}
 	if moved != "" {
 		notes = append(notes, "it was moved before: "+moved)
+	}
+	return notes
+}
+
+// holderNotes returns what holds up the tasks that have the lock for which a task waits.
+func (e explainer) holderNotes(ctx context.Context, t *v1.Task) (notes []string) {
+	if !phrase.IsLockWait(t.GetError()) || v1.HasTaskEnded(t) {
+		return nil
+	}
+	for _, holder := range phrase.LockHolders(t.GetError()) {
+		name, id, isTask := strings.Cut(holder, " of ")
+		if !isTask {
+			continue
+		}
+		v, err := e.reader.Read(ctx, id)
+		if err != nil {
+			e.log.Debug("the holder of a lock could not be read", "holder", holder, "error", err)
+			continue
+		}
+		if about, err := e.reader.TaskRef(ctx, v, name); err == nil && about.Brief().GetNotice() != "" {
+			notes = append(notes, holder+": "+about.Brief().GetNotice())
+		}
 	}
 	return notes
 }

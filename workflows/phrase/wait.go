@@ -15,6 +15,12 @@ func LockWait(lock string, holders []string) string {
 	return lockWait + lock + ", held by " + strings.Join(holders, ", ")
 }
 
+// LockHolders returns the holders in a text that was returned by LockWait.
+func LockHolders(text string) []string {
+	_, holders, _ := strings.Cut(strings.TrimPrefix(text, lockWait), ", held by ")
+	return strings.Split(holders, ", ")
+}
+
 // Deadlock returns the error of a task or run that is refused a lock because it would wait for it for ever.
 func Deadlock(lock string, holders []string, remedy string) string {
 	return lock + " is held by " + strings.Join(holders, ", ") + " until runs that wait for it have ended, so it is never granted; " + remedy

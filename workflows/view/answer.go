@@ -26,6 +26,9 @@ func (s *Status) runHeader(since int64) *v1.Run {
 		h.Error = s.pausedBy
 	case v1.RunPending, v1.RunRunning:
 		h.Error = cmp.Or(s.run.Error, s.slotWait)
+		if s.core.Cancelled() {
+			h.Error = "is ending: " + cmp.Or(s.core.Aborted().Error, "the run was cancelled")
+		}
 	}
 	if s.contextRevision > since {
 		h.Context, h.Input = s.run.Context, s.run.Input

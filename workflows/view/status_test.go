@@ -213,6 +213,24 @@ func TestStateKeepsTheStatus(t *testing.T) {
 	}
 }
 
+// A run that ends early, and waits for its tasks, shows why.
+func TestRunThatIsEndingShowsWhy(t *testing.T) {
+	t.Parallel()
+	for want, event := range map[string]dag.Event{
+		"is ending: cancelled by ann: wrong host":            dag.Cancel{Error: "cancelled by ann: wrong host"},
+		"is ending: the run was cancelled":                   dag.Cancel{},
+		"is ending: the run did not end within its deadline": dag.Abort{State: v1.RunFailed, Reason: v1.ReasonDeadline, Error: "the run did not end within its deadline"},
+	} {
+		s := newTestStatus(t, 1)
+		s.SetRunState(v1.RunRunning)
+		s.core.Apply(dag.Placed{Task: 0, Claim: s.core.Task(0).Claim, Node: "a"})
+		s.core.Apply(event)
+		if res, _ := s.Answer(&historyv1.StatusRequest{}); res.GetRun().GetError() != want {
+			t.Errorf("%q, want %q", res.GetRun().GetError(), want)
+		}
+	}
+}
+
 // A held task and a paused run show who did it and why. The next execution shows the same.
 func TestHoldAndPauseShowWhoAndWhy(t *testing.T) {
 	t.Parallel()
