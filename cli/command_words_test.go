@@ -31,7 +31,7 @@ func TestUnknownFlagsAndWordsSuggestTheOneThatIsMeant(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"runs list --stat failed": "--stat\n  did you mean --state?\n", "runs list --pageTokn=x": "did you mean --page-token?", "dev --sharedDri x": "did you mean --shared-dir?",
-		"runs list --state fialed": "cancelled, rejected; did you mean failed?\n", "runs events --event faild": "did you mean failed?", "runs list --trigger shedule": "did you mean schedule?",
+		"runs list --state fialed": "cancelled or rejected; did you mean failed?\n", "runs events --event faild": "did you mean failed?", "runs list --trigger shedule": "did you mean schedule?",
 		"runs list -o jsn": "did you mean json?", "runs list --xyzzy": "--xyzzy\n  see `switchyard runs list --help`", "runs list -x": "'x' in -x\n  see",
 	} {
 		run(t, strings.Fields(args)...).ends(t, exit.CodeUsage, want)

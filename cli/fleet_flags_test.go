@@ -52,7 +52,7 @@ func TestFleetFlags(t *testing.T) {
 		"--score-weights=cpu=NaN": "not negative",
 		"--score-weights=cpu=0,memory=0,disk=0,network=0,gpu=0,task=0,gaming=0": "at least one weight",
 		"--default-timeout=-1s":          "must not be negative",
-		"--default-failure-policy=stop":  "continue, halt",
+		"--default-failure-policy=stop":  "continue or halt",
 		"--default-heartbeat-timeout=2s": "5s to 1h",
 		"--max-lease=14s":                "15s to 1h",
 		"--max-lease=2h":                 "15s to 1h",
