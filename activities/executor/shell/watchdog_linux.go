@@ -23,6 +23,8 @@ import (
 const (
 	// patience is how long the watchdog may take to read a message, or to end.
 	patience = 3 * time.Second
+	// keepPatience is how long the watchdog may take to keep an attempt, which ends otherwise.
+	keepPatience = 10 * time.Second
 	// mostWatchdogs is how many watchdogs are started before giving up. A user may kill
 	// one, but if each ends at once, main does not call ServeIfAsked.
 	mostWatchdogs = 10
@@ -193,7 +195,7 @@ func (w *watchdog) keep(m watchdogproc.KeepMessage, files []int, end func()) err
 		return err
 	}
 	var answer [1]byte
-	_ = w.conn.SetReadDeadline(time.Now().Add(patience))
+	_ = w.conn.SetReadDeadline(time.Now().Add(keepPatience))
 	switch _, err := io.ReadFull(w.conn, answer[:]); {
 	case err != nil:
 		return err

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -291,6 +293,47 @@ func TestWatchdogParsesMessages(t *testing.T) {
 	}
 	if bye, err := w.Receive("bye"); !bye || err != nil {
 		t.Errorf("bye %v, error %v", bye, err)
+	}
+}
+
+// TestWatchdogForgetsWhatItsWorkerHasEnded checks that an attempt which its worker has ended, without having heard that the watchdog
+// keeps it, does not keep the watchdog.
+func TestWatchdogForgetsWhatItsWorkerHasEnded(t *testing.T) {
+	t.Parallel()
+	own, its, err := socketPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	defer its.Close()
+	socket := filepath.Join(t.TempDir(), "x.left")
+	keep, err := json.Marshal(watchdogproc.KeepMessage{Name: "x", Socket: socket, Text: []byte("{}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := executor.Now().Add(time.Hour)
+	if _, err := fmt.Fprintf(own, "add \"x\" %d %d\nkeep %s\n", end, end, keep); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- watchdogproc.KeepWatch(int(its.Fd())) }()
+	var answer [1]byte
+	if _, err := io.ReadFull(own, answer[:]); err != nil || answer[0] != watchdogproc.Keeps {
+		t.Fatalf("answer %q, %v", answer, err)
+	}
+	if _, err := fmt.Fprint(own, "remove \"x\"\nbye\n"); err != nil {
+		t.Fatal(err)
+	}
+	testneeds.Await(t, "the watchdog ends", func() bool {
+		select {
+		case err = <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+	if _, statErr := os.Stat(socket); err != nil || !os.IsNotExist(statErr) {
+		t.Errorf("ended with %v; its socket: %v", err, statErr)
 	}
 }
 

@@ -225,9 +225,8 @@ func (w *Table) serve(name string, k *kept) {
 				if a := w.Attempts[name]; a != nil && a.Stopped {
 					answer[0] = stopped
 				}
-				delete(w.kept, name)
 				delete(w.Attempts, name)
-				k.close()
+				w.drop(name)
 				_, _ = conn.Write(answer)
 			}
 			w.mu.Unlock()
@@ -270,8 +269,7 @@ func (w *Table) keepOn() {
 // now. One that has ended by itself before its lease is kept for a while longer, since its result counts. One that has been ended
 // is dropped.
 func (w *Table) settle(name string, a *Attempt, over bool) bool {
-	k := w.kept[name]
-	if k == nil || len(w.pids(name, a)) > 0 {
+	if w.kept[name] == nil || len(w.pids(name, a)) > 0 {
 		return false
 	}
 	if !over && !a.Stopped && !a.ended {
@@ -283,8 +281,15 @@ func (w *Table) settle(name string, a *Attempt, over bool) bool {
 	if w.Cgroup != "" {
 		_ = cgroup.Remove(w.directory(name))
 	}
-	delete(w.kept, name)
 	delete(w.Attempts, name)
-	k.close()
+	w.drop(name)
 	return true
+}
+
+// drop lets go of what is kept of an attempt, if anything is. The caller holds mu.
+func (w *Table) drop(name string) {
+	if k := w.kept[name]; k != nil {
+		delete(w.kept, name)
+		k.close()
+	}
 }

@@ -164,6 +164,7 @@ func (w *Table) Receive(line string) (bye bool, err error) {
 		}
 	case "remove":
 		delete(w.Attempts, argument)
+		w.drop(argument) // the worker has not heard in time that it is kept, and has ended it
 	default:
 		return false, fmt.Errorf("message %q: unknown verb", line)
 	}
