@@ -65,6 +65,9 @@ func TestEveryCommandHasTheExitCodeOfARefusal(t *testing.T) {
 		t.Cleanup(gateway.Close)
 		for _, c := range commands {
 			name := strings.TrimPrefix(c.CommandPath(), "switchyard ")
+			if name == "worker" && code == connect.CodeInternal {
+				continue // it waits for a gateway that works
+			}
 			t.Run(code.String()+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				args, given := arguments[name]
