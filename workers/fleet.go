@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"switchyard/activities/store"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
 )
 
 const (
@@ -142,6 +144,18 @@ func (f *fleet) run(ctx context.Context) {
 	}
 }
 
+// waitReason returns the reason for the state of a node, as tasks that wait for the node show it: with the time until when its next
+// worker is awaited, or since when it is offline.
+func waitReason(r *historyv1.NodeRecord, state, reason string) string {
+	switch {
+	case state == v1.NodeRestarting && r.GetRestartingUntil() != nil:
+		return "until " + phrase.Clock(r.GetRestartingUntil().AsTime())
+	case state == v1.NodeOffline && r.GetStateSince() != nil:
+		return strings.TrimSuffix("since "+r.GetStateSince().AsTime().UTC().Format("2006-01-02 15:04 UTC")+": "+reason, ": ")
+	}
+	return reason
+}
+
 // refresh reports the nodes to the placement queue, and returns how soon they must be read again.
 func (f *fleet) refresh(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
@@ -154,7 +168,7 @@ func (f *fleet) refresh(ctx context.Context) time.Duration {
 		s := f.seen[name]
 		if s.entry.Known() != nil {
 			state, reason := s.entry.State(f.silence(name), f.store)
-			nodes = append(nodes, placement.Node{Snapshot: s.entry.Known(), State: state, Reason: reason})
+			nodes = append(nodes, placement.Node{Snapshot: s.entry.Known(), State: state, Reason: waitReason(s.entry.Record, state, reason)})
 		}
 	}
 	eager := len(f.expected) > 0 || f.order.areNew()

@@ -27,6 +27,7 @@ func TestInactiveNodeGetsNoTasks(t *testing.T) {
 		"too small and offline": {Node{State: v1.NodeOffline}, func(r *historyv1.TaskRequest) {
 			r.Constraints = &v1.Constraints{NodeLabels: []string{"gpu"}, MinMemoryMb: 1 << 30}
 		}, "no node could ever fit: a lacks label gpu; b is offline"},
+		"restarting":       {Node{State: v1.NodeRestarting, Reason: "until noon"}, gpuTask, "no node fits until b is back: a lacks label gpu; b is restarting (until noon)"},
 		"pinned and stale": {Node{State: v1.NodeStale}, pinned("b"), "0 of 1 nodes fit: b is stale"},
 	}
 	for name, tt := range tests {

@@ -10,6 +10,7 @@ type notice struct {
 	reportAt   time.Time // earliest report of a change of wording
 	interval   time.Duration
 	impossible bool // no present node could ever run the class
+	outdated   bool // the fleet has changed since reason was built
 }
 
 // setImpossible records whether some node could ever run the class. It returns false if that was reported
@@ -24,7 +25,12 @@ func (n *notice) setImpossible(impossible bool, interval time.Duration, now time
 }
 
 // set stores a new reason.
-func (n *notice) set(reason string, now time.Time) { n.reason, n.reasonAt = reason, now }
+func (n *notice) set(reason string, now time.Time) {
+	n.reason, n.reasonAt, n.outdated = reason, now, false
+}
+
+// isDue reports whether a change of the fleet must be reported now.
+func (n *notice) isDue(now time.Time) bool { return n.outdated && !now.Before(n.reportAt) }
 
 // report marks the reason as reported, and doubles the time until the next report. It returns false
 // if the reason was reported before.
@@ -38,4 +44,4 @@ func (n *notice) report(now time.Time) bool {
 }
 
 // clear forgets the reason of a class whose requests no longer wait.
-func (n *notice) clear() { n.reason, n.reported, n.impossible, n.reportAt = "", "", false, time.Time{} }
+func (n *notice) clear() { *n = notice{} }

@@ -159,6 +159,7 @@ func TestGivenUp(t *testing.T) {
 	for range 2 {
 		q.Place()
 		_, stuck := q.Take("r")
+		stuck = slices.DeleteFunc(stuck, func(w *historyv1.Waiting) bool { return w.GetTask() == "busy" }) // which learns that b has left
 		if len(stuck) != 1 || stuck[0].Task != "soon" || !stuck[0].GivenUp ||
 			stuck[0].Reason != "no node could ever fit: a lacks label gpu" {
 			t.Fatalf("got %v", stuck)
@@ -177,6 +178,36 @@ func TestGivenUp(t *testing.T) {
 	}
 	if _, ok := q.NextDeadline(); ok {
 		t.Error("a deadline although all that may be given up was")
+	}
+}
+
+// TestLastChangeOfTheFleetIsReported checks that a reason does not stay out of date because the fleet changed soon after the last
+// report and not again.
+func TestLastChangeOfTheFleetIsReported(t *testing.T) {
+	c := newClock()
+	q := newQueue(c)
+	is := func(state, reason string) {
+		q.SetNodes([]Node{{Snapshot: aNode("b"), State: state, Reason: reason}})
+	}
+	is(v1.NodeDraining, "its worker stops")
+	q.Request("r", []*historyv1.TaskRequest{aTask("t", pinned("b"))})
+	if _, reasons := placeAll(t, q, "r"); reasons["t"] != "0 of 1 nodes fit: b is draining (its worker stops)" {
+		t.Fatalf("at first %v", reasons)
+	}
+	is(v1.NodeRestarting, "until 12:03:10 UTC")
+	if _, reasons := placeAll(t, q, "r"); len(reasons) > 0 {
+		t.Errorf("at once %v", reasons)
+	}
+	at, ok := q.NextDeadline()
+	if !ok || at.Sub(c.now()) > 10*time.Second {
+		t.Fatalf("the next report is in %v, %t", at.Sub(c.now()), ok)
+	}
+	c.add(at.Sub(c.now()))
+	if _, reasons := placeAll(t, q, "r"); reasons["t"] != "no node fits until b is back: b is restarting (until 12:03:10 UTC)" {
+		t.Errorf("then %v", reasons)
+	}
+	if _, ok := q.NextDeadline(); ok {
+		t.Error("a deadline although all is reported")
 	}
 }
 

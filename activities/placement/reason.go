@@ -24,8 +24,10 @@ type refusals struct {
 	fitting  int  // nodes that were not refused
 	possible bool // some node fits, or was refused only for what is free now
 	groups   map[phrase][]string
-	// offline holds the nodes that could run the request if they were online.
-	offline []string
+	// away holds the nodes that could run the request if they were neither offline nor restarting. present is set if another node
+	// could ever run it.
+	away    []string
+	present bool
 }
 
 // reasons explains where a request fits and why it waits. It looks at every node.
@@ -50,8 +52,8 @@ func (rs *reasons) reasonFor(s *spec) string {
 		return bounded("no node could ever fit: there is no node " + s.target.Node)
 	case !all.possible && isMissing:
 		return rs.missingReason(missing)
-	case !all.possible && len(all.offline) > 0:
-		return bounded("no node fits until " + oneOf(all.offline) + " is back: " + all.String())
+	case !all.present && len(all.away) > 0:
+		return bounded("no node fits until " + oneOf(all.away) + " is back: " + all.String())
 	case !all.possible:
 		return bounded("no node could ever fit: " + all.String())
 	}
@@ -78,8 +80,11 @@ func (rs *reasons) refuse(s *spec) refusals {
 			continue
 		}
 		out.nodes++
-		if n.state == v1.NodeOffline && rs.eval.couldIfOnline(&v) {
-			out.offline = append(out.offline, n.name)
+		switch {
+		case n.state == v1.NodeOffline && rs.eval.couldIfOnline(&v), n.state == v1.NodeRestarting && could:
+			out.away = append(out.away, n.name)
+		case could:
+			out.present = true
 		}
 		out.groups[p] = append(out.groups[p], n.name)
 	}

@@ -52,6 +52,11 @@ func (sc *scheduler) place(now time.Time) {
 	if sc.demand.hasNews || sc.fleet.log.hasNews() || sc.reservations.reordered {
 		sc.pass()
 	}
+	for _, s := range sc.demand.classes.active {
+		if s.notice.isDue(now) {
+			sc.updateReason(s)
+		}
+	}
 	sc.giveUp()
 }
 
@@ -140,7 +145,8 @@ func (sc *scheduler) updateReason(s *requestClass) {
 	if turned {
 		sc.demand.timeouts.restart(s, now)
 	}
-	due := turned || sc.fleet.log.changed && !now.Before(n.reportAt)
+	n.outdated = n.outdated || sc.fleet.log.changed
+	due := turned || n.isDue(now)
 	if !due && (len(s.fresh) == 0 || now.Sub(n.reasonAt) < sc.reasonInterval) {
 		return
 	}
@@ -168,7 +174,7 @@ func (sc *scheduler) giveUp() {
 	}
 }
 
-// nextDeadline returns the earliest time at which a pass may give up or place a request although
+// nextDeadline returns the earliest time at which a pass may give up or place a request, or report why it waits, although
 // nothing else has happened. ok is false if there is no such time.
 func (sc *scheduler) nextDeadline() (at time.Time, ok bool) {
 	at, ok = sc.demand.nextDeadline()
@@ -176,7 +182,12 @@ func (sc *scheduler) nextDeadline() (at time.Time, ok bool) {
 		return at, ok
 	}
 	if end, benched := sc.fleet.healths.nextEnd(); benched && (!ok || end.Before(at)) {
-		return end, true
+		at, ok = end, true
+	}
+	for _, s := range sc.demand.classes.active {
+		if n := &s.notice; n.outdated && (!ok || n.reportAt.Before(at)) {
+			at, ok = n.reportAt, true
+		}
 	}
 	return at, ok
 }

@@ -46,7 +46,6 @@ func (r *recovery) reattach(l *orphan, exec executor.Survivor, ws *workspace.Wor
 	}
 	own := n.begin(context.WithoutCancel(r.ctx), a, d.stopping)
 	n.attempts.start(a)
-	n.Logger.Info("an attempt of an earlier worker continues", "attempt", l.state.ID)
 	decided()
 	if sent == 0 {
 		a.runToEnd(own)
@@ -110,6 +109,9 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 		}
 		r.remove(exec, found)
 		return stopped(ctx, nil), nil
+	}
+	if found.Running {
+		n.Logger.Info("an attempt of an earlier worker continues", "attempt", l.state.ID)
 	}
 	res, err := w.finish(ctx, &a.members[0])
 	if errors.Is(err, executor.ErrNotRunning) {

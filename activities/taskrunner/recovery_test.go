@@ -3,8 +3,10 @@ package taskrunner
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -215,6 +217,32 @@ func TestReattachAfterTheWorkerDied(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(filepath.Join(h.State.Dir, survivorsFolder)); len(left) != 0 {
 		t.Errorf("%v are left", left)
+	}
+}
+
+// TestOnlyAttemptsThatLiveAreSaidToContinue checks that the log names no attempt of an earlier worker that has ended.
+func TestOnlyAttemptsThatLiveAreSaidToContinue(t *testing.T) {
+	t.Parallel()
+	for name, lives := range map[string]bool{"lives": true, "dead": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := killed(t, fake.Step{Block: true}, nil)
+			messages := &messageLog{}
+			h.Logger = slog.New(slog.NewTextHandler(messages, nil))
+			if !lives {
+				h.survivor.DropLeftover(reattachedID)
+			}
+			h.recovers()
+			if lives {
+				h.runs("a")
+				h.fake.Release("a")
+			}
+			testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
+			h.settled()
+			if text := messages.String(); strings.Contains(text, "continues") != lives {
+				t.Errorf("the log says %s", text)
+			}
+		})
 	}
 }
 

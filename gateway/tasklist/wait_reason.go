@@ -48,7 +48,7 @@ type waitText struct {
 // waitTexts covers the texts of workflows/admission, workflows/run and activities/placement.
 var waitTexts = []waitText{
 	{`^no node could ever fit: `, v1.WaitImpossible, ""},
-	{`^no node fits until .* is back: `, v1.WaitImpossible, ""},
+	{`^no node fits until .* is back: `, v1.WaitAway, ""},
 	{`^no node (has registered yet|has session |reaches )`, v1.WaitImpossible, ""},
 	{`^0 of \d+ nodes `, v1.WaitBusy, ""},
 	{`^\d+ of \d+ nodes fit: `, v1.WaitNext, ""},

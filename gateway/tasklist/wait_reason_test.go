@@ -35,7 +35,7 @@ func TestPlacementTextsMapToReasons(t *testing.T) {
 	}
 	check(&historyv1.TaskRequest{Task: "early"}, v1.WaitImpossible)
 	q.SetNodes([]placement.Node{{Snapshot: node, State: v1.NodeOffline}})
-	check(&historyv1.TaskRequest{Task: "fits later"}, v1.WaitImpossible)
+	check(&historyv1.TaskRequest{Task: "fits later"}, v1.WaitAway)
 	q.SetNodes([]placement.Node{{Snapshot: node}})
 	check(&historyv1.TaskRequest{Task: "fits"}, v1.WaitNext)
 	check(&historyv1.TaskRequest{Task: "large", Resources: &v1.Resources{MemoryMb: 1 << 20}}, v1.WaitImpossible)

@@ -170,7 +170,7 @@ func waitingGroups(data any) []attention {
 			line.Text, line.URL = examples[0].GetTask()+" of "+examples[0].GetRun(), taskURL(examples[0].GetRun(), examples[0].GetTask())
 		}
 		switch g.GetReason() {
-		case v1.WaitImpossible:
+		case v1.WaitAway, v1.WaitImpossible:
 			nNever += g.GetCount()
 			never.add(line)
 		case v1.WaitBusy:

@@ -62,6 +62,7 @@ var waitTitles = map[string]string{
 	v1.WaitAsking:     "The placement queue has not answered yet",
 	v1.WaitNext:       "Next: a node fits",
 	v1.WaitBusy:       "The resources they need are in use",
+	v1.WaitAway:       "The nodes that could run them are away",
 	v1.WaitImpossible: "No node that is online could run them",
 	v1.WaitBackOff:    "Waiting for a retry after a failure",
 	v1.WaitHeld:       "Held back by a person",

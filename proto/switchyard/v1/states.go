@@ -217,11 +217,12 @@ const (
 	ReasonContinued   = "continued"     // its run continues as new
 )
 
-// Reasons for which a task waits to start, the values of QueueGroup.reason. The first four apply to tasks that wait for a node.
+// Reasons for which a task waits to start, the values of QueueGroup.reason. The first five apply to tasks that wait for a node.
 const (
 	WaitAsking     = "asking"     // the placement queue has not answered yet
 	WaitNext       = "next"       // a node fits
 	WaitBusy       = "busy"       // what it needs is in use
+	WaitAway       = "away"       // a node that could run it is restarting or offline
 	WaitImpossible = "impossible" // no node could ever fit
 	WaitBackOff    = "back_off"   // until its retry after a failure
 	WaitHeld       = "held"       // a person holds it back
@@ -233,13 +234,13 @@ const (
 
 // WaitReasons returns all reasons for which a task waits to start.
 func WaitReasons() []string {
-	return []string{WaitAsking, WaitNext, WaitBusy, WaitImpossible, WaitBackOff, WaitHeld, WaitPaused, WaitLock, WaitLimit, WaitTurn}
+	return []string{WaitAsking, WaitNext, WaitBusy, WaitAway, WaitImpossible, WaitBackOff, WaitHeld, WaitPaused, WaitLock, WaitLimit, WaitTurn}
 }
 
 // WaitsForNode reports whether a task that waits for this reason waits for a node.
 func WaitsForNode(reason string) bool {
 	switch reason {
-	case WaitAsking, WaitNext, WaitBusy, WaitImpossible:
+	case WaitAsking, WaitNext, WaitBusy, WaitAway, WaitImpossible:
 		return true
 	}
 	return false

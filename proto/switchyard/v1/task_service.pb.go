@@ -1275,8 +1275,9 @@ func (x *GetQueueResponse) GetWarnings() []string {
 type QueueGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Reason code. While waiting for a node: asking (no answer yet), next (a node fits), busy (the required resources are
-	// in use), impossible (no node could ever fit). While waiting within the run: back_off (after a failure), held (by a
-	// person), paused (with its run), lock, limit (of the task or run), turn (other tasks of the run come first).
+	// in use), away (a node that could run it is restarting or offline), impossible (no node could ever fit). While waiting
+	// within the run: back_off (after a failure), held (by a person), paused (with its run), lock, limit (of the task or
+	// run), turn (other tasks of the run come first).
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Reason in one line. For tasks that wait for a node, the text of one of them.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
@@ -1590,10 +1591,10 @@ const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\x05cores\x18\x05 \x01(\v2\x1a.switchyard.v1.QueueAmountR\x05cores\x127\n" +
 	"\tmemory_mb\x18\x06 \x01(\v2\x1a.switchyard.v1.QueueAmountR\bmemoryMb\x12.\n" +
 	"\x04gpus\x18\a \x01(\v2\x1a.switchyard.v1.QueueAmountR\x04gpus\x12\x1a\n" +
-	"\bwarnings\x18\b \x03(\tR\bwarnings\"\xcf\x03\n" +
+	"\bwarnings\x18\b \x03(\tR\bwarnings\"\xd5\x03\n" +
 	"\n" +
-	"QueueGroup\x12h\n" +
-	"\x06reason\x18\x01 \x01(\tBP\xbaHMrKR\x06askingR\x04nextR\x04busyR\n" +
+	"QueueGroup\x12n\n" +
+	"\x06reason\x18\x01 \x01(\tBV\xbaHSrQR\x06askingR\x04nextR\x04busyR\x04awayR\n" +
 	"impossibleR\bback_offR\x04heldR\x06pausedR\x04lockR\x05limitR\x04turnR\x06reason\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x12\n" +
 	"\x04type\x18\x03 \x01(\tR\x04type\x121\n" +
