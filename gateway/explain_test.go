@@ -93,5 +93,17 @@ tasks:
 	if got := explain("test"); got.GetReason() != text {
 		t.Errorf("a fan-out that waits for other children of its run: %v", got)
 	}
+	for _, step := range []struct {
+		counts    map[string]int32
+		instances []*v1.Instance
+		reason    string
+	}{
+		{map[string]int32{"assigned": 1, "queued": 1}, nil, "test#0 of type shell, 0 labels"},
+		{map[string]int32{"assigned": 1, "completed": 1}, nil, ""},
+		{map[string]int32{"assigned": 2}, []*v1.Instance{{State: "assigned", Node: "b", Notice: "node b has been silent"}}, "test[0]: node b has been silent"},
+	} {
+		set(t, id, "test", 0, &v1.Task{State: "running", Type: "shell", Count: proto.Int32(2), Counts: step.counts, Instances: step.instances})
+		check("test", "running", "", step.reason)
+	}
 	refused(t, "a task that is not there", f.client.ExplainTask, &v1.ExplainTaskRequest{Id: id, Task: "biuld"}, connect.CodeNotFound)
 }

@@ -19,7 +19,7 @@ func Note(t *v1.Task, now time.Time) string {
 		return JoinNote("held", text)
 	}
 	if IsFannedOut(t) {
-		return JoinNote(Tally(t), text)
+		return JoinNote(Tally(t), cmp.Or(OneLine(t.GetNotice()), text))
 	}
 	switch {
 	case t.GetState() == v1.TaskPaused && t.GetReason() == v1.ReasonApproval:

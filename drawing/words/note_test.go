@@ -38,6 +38,15 @@ func TestNoteNamesTheChildRunOnce(t *testing.T) {
 	}
 }
 
+// TestNoteOfAFanOutSaysWhatHoldsItUp checks that the note of a fan-out has its notice after its counts.
+func TestNoteOfAFanOutSaysWhatHoldsItUp(t *testing.T) {
+	count := int32(2)
+	task := &v1.Task{State: "running", Count: &count, Counts: map[string]int32{"running": 2}, Notice: "a[0]: node b has been silent", Error: "waits"}
+	if got, want := Note(task, time.Now()), "0/2 done, 2 running: a[0]: node b has been silent"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestNoteWithoutNowNamesNoRemainingTime checks that a note without the current time changes only
 // with its task.
 func TestNoteWithoutNowNamesNoRemainingTime(t *testing.T) {

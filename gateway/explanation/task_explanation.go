@@ -76,7 +76,7 @@ func (e explainer) ExplainTask(ctx context.Context, req *connect.Request[v1.Expl
 		if t.Count != nil && !ended {
 			res.Reason = t.GetError() // a fan-out may wait too, such as for a slot to open child workflows
 		}
-		if res.Reason == "" && !ended {
+		if res.Reason == "" && !ended && (t.Count == nil || hasWaitingInstances(t)) {
 			res.Reason = said.GetReason()
 		}
 		if res.Reason == "" && res.Chosen == "" {
@@ -86,6 +86,16 @@ func (e explainer) ExplainTask(ctx context.Context, req *connect.Request[v1.Expl
 	res.Parents = parentEnds(v, about)
 	res.Reason = strings.Join(slices.DeleteFunc(append([]string{res.Reason}, e.explainNotes(ctx, v, about)...), func(note string) bool { return note == "" }), "; ")
 	return connect.NewResponse(res), nil
+}
+
+// hasWaitingInstances reports whether an instance of a fan-out waits to start.
+func hasWaitingInstances(t *v1.Task) bool {
+	for state, n := range t.GetCounts() {
+		if n > 0 && v1.IsTaskWaiting(state) {
+			return true
+		}
+	}
+	return false
 }
 
 // endedUnplaced reports whether a task ended for a reason unrelated to nodes.

@@ -1,6 +1,7 @@
 package runview
 
 import (
+	"fmt"
 	"maps"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -131,6 +132,31 @@ func (t *TaskView) counts(task string, running map[string]RunningAttempt) map[st
 		delete(counts, v1.TaskAssigned)
 	}
 	return counts
+}
+
+// instanceNotice returns the notice of the first listed instance that has one, with the name of the instance and the number of
+// further ones, or "" if no instance of the task is held up, or if the task has ended.
+func (t *TaskView) instanceNotice(task string) string {
+	if v1.IsTaskTerminal(t.Task.GetState()) {
+		return ""
+	}
+	first, more := "", 0
+	for index, i := range t.Instances {
+		switch {
+		case i == nil || i.Brief.GetNotice() == "":
+		case first == "":
+			first = names.InstanceName(task, index) + ": " + i.Brief.GetNotice()
+		default:
+			more++
+		}
+	}
+	switch more {
+	case 0:
+		return first
+	case 1:
+		return first + "; and 1 more is held up"
+	}
+	return fmt.Sprintf("%s; and %d more are held up", first, more)
 }
 
 // CopyWithoutInstances returns a shallow copy of a task without its instances.

@@ -4,10 +4,51 @@ import (
 	"strings"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 )
+
+// TestFanOutShowsWhatHoldsUpItsInstances checks that an open fan-out has the notice of its first instance that has one.
+func TestFanOutShowsWhatHoldsUpItsInstances(t *testing.T) {
+	t.Parallel()
+	const (
+		one, two = "each[1]#1", "each[2]#1"
+		restarts = "each[1]: runs on while the worker of node b restarts"
+	)
+	left, waits := RunningAttempt{left: true}, RunningAttempt{waits: phrase.StoreWait}
+	v := NewView("w-1")
+	report := func(state string) []*historyv1.StatusResponse {
+		return []*historyv1.StatusResponse{{
+			Run: &v1.Run{Tasks: map[string]*v1.Task{"each": {
+				State: state, Count: proto.Int32(3), Counts: map[string]int32{v1.TaskAssigned: 3},
+				Instances: []*v1.Instance{
+					{Index: 0, State: v1.TaskAssigned, Node: "a"}, {Index: 1, State: v1.TaskAssigned, Node: "b"}, {Index: 2, State: v1.TaskAssigned, Node: "c"},
+				},
+			}}},
+			Claims: map[string]int32{"each[0]": 1, "each[1]": 1, "each[2]": 1}, Revision: 1,
+		}}
+	}
+	for _, test := range []struct {
+		report  []*historyv1.StatusResponse
+		running map[string]RunningAttempt
+		want    string
+	}{
+		{report(v1.TaskRunning), map[string]RunningAttempt{"each[0]#1": {}, one: {}, two: {}}, ""},
+		{nil, map[string]RunningAttempt{"each[0]#1": {}, one: left, two: {}}, restarts},
+		{nil, map[string]RunningAttempt{"each[0]#1": {}, one: left, two: waits}, restarts + "; and 1 more is held up"},
+		{nil, map[string]RunningAttempt{"each[0]#1": waits, one: left, two: waits}, "each[0]: " + phrase.StoreWait + "; and 2 more are held up"},
+		{nil, map[string]RunningAttempt{"each[0]#1": {}}, ""},
+		{report(v1.TaskLost), map[string]RunningAttempt{one: left}, ""},
+	} {
+		before := v.newest
+		v.Update(test.report, test.running)
+		if got := v.Tasks["each"].Brief.GetNotice(); got != test.want || len(v.Since(before).Tasks) != 1 {
+			t.Errorf("%v: %q, want %q in an update for watchers: %v", test.running, got, test.want, v.Since(before))
+		}
+	}
+}
 
 // TestInstancesOfABatchRunOneByOne checks which instances are shown as running: a single one, and those of a batch one
 // after the other.

@@ -1,6 +1,7 @@
 package runview
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -220,7 +221,7 @@ func briefOf(name string, t *TaskView, running map[string]RunningAttempt) *v1.Ta
 		CompletedAt: t.Task.GetCompletedAt(), ScheduledAfter: t.Task.GetScheduledAfter(),
 		Suspicions: t.Task.GetSuspicions(), Result: briefResult(t.Task.GetResult()),
 		Count: t.Task.Count, Counts: t.counts(name, running), CachedFrom: t.Task.GetCachedFrom(),
-		ChildRun: t.Task.GetChildRun(), Held: t.Task.GetHeld(), QueuedAt: t.Task.GetQueuedAt(), Notice: t.Task.GetNotice(),
+		ChildRun: t.Task.GetChildRun(), Held: t.Task.GetHeld(), QueuedAt: t.Task.GetQueuedAt(), Notice: cmp.Or(t.Task.GetNotice(), t.instanceNotice(name)),
 	}
 	if r, ok := t.findAttempt(name, running); ok {
 		b.State, b.AssignedAt, b.StartedAt, b.Notice, b.Workload = shownRunning(b.State), r.assigned, r.Started, r.notice(b.Node), r.workload

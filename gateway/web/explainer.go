@@ -164,6 +164,7 @@ func (s *taskSource) explain(ctx context.Context, t *v1.Task) whyView {
 		}
 	}
 	if t.Count != nil {
+		view.Reason = cmp.Or(t.GetNotice(), view.Reason)
 		return view // the instances are placed, not the task
 	}
 	answer, err := s.reasons.get(ctx, about, view.Waits)

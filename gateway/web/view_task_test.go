@@ -114,13 +114,14 @@ func TestFannedOutTaskListsItsInstances(t *testing.T) { patiently(t, fannedOutTa
 
 func fannedOutTaskListsItsInstances(t *testing.T) {
 	f := &servicetest.Fake{}
-	fakeTask(f, "each", &v1.Task{State: v1.TaskRunning, Type: v1.TypeShell, Count: proto.Int32(250), Counts: map[string]int32{v1.TaskRunning: 50, v1.TaskFailed: 200}})
+	fakeTask(f, "each", &v1.Task{State: v1.TaskRunning, Type: v1.TypeShell, Count: proto.Int32(250), Counts: map[string]int32{v1.TaskRunning: 50, v1.TaskFailed: 200}, Notice: "each[3]: node n-1 has been silent"})
 	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListInstancesProcedure, &v1.ListInstancesResponse{
 		Items: []*v1.Instance{{Index: 7, State: v1.TaskFailed, Item: hostile, Node: "n-1"}}, NextPageToken: "more",
 	})
 	page := newVisitor(t, f, v1.RoleViewer).get("/ui/runs/ci-1/tasks/each?state=failed")
 	mustBeHarmless(t, page)
 	mustContain(t, page.text("#instance-tabs"), "all 250", "running 50", "failed 200")
+	mustContain(t, page.text("#task-why"), "each[3]: node n-1 has been silent")
 	if got := page.link("7"); got != "/ui/runs/ci-1/tasks/each%5B7%5D" {
 		t.Errorf("the instance leads to %q", got)
 	}

@@ -380,8 +380,8 @@ type Task struct {
 	QueuedAt *timestamppb.Timestamp `protobuf:"bytes,22,opt,name=queued_at,json=queuedAt,proto3" json:"queued_at,omitempty"`
 	// When the retries of the task were exhausted; absent unless the task is a dead letter.
 	DeadLetteredAt *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=dead_lettered_at,json=deadLetteredAt,proto3" json:"dead_lettered_at,omitempty"`
-	// What delays the attempt on its node, in one line: the node is silent, or the result waits for the store. Empty if
-	// nothing is known to delay it.
+	// What delays the attempt on its node, in one line: the node is silent, or the result waits for the store. That of a
+	// fan-out is the notice of the first listed instance that has one, with its name. Empty if nothing is known to delay it.
 	Notice string `protobuf:"bytes,24,opt,name=notice,proto3" json:"notice,omitempty"`
 	// Name of the task; only set in lists of tasks.
 	Name *string `protobuf:"bytes,25,opt,name=name,proto3,oneof" json:"name,omitempty"`
