@@ -43,7 +43,7 @@ func (g *Gateway) doors() []door {
 // rpcDoors returns the services that gRPC clients expect besides those of the API: health and reflection.
 func (g *Gateway) rpcDoors(services []string) []door {
 	reflector := grpcreflect.NewStaticReflector(append(services, grpchealth.HealthV1ServiceName)...)
-	streams := connect.WithInterceptors(edge.NewInterceptor(g.config.Logger, g.bounds, g.config.TemporalFault))
+	streams := connect.WithInterceptors(edge.NewInterceptor(g.config.Logger, g.bounds, g.health().temporalFault))
 	viewers := func(pattern string, handler http.Handler) door {
 		return door{pattern, v1.Role_ROLE_VIEWER, handler}
 	}

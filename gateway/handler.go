@@ -48,7 +48,7 @@ type service struct {
 // services returns the handlers of all services.
 func (g *Gateway) services() []service {
 	options := append(edge.StrictJSONs(),
-		connect.WithInterceptors(edge.NewInterceptor(g.config.Logger, g.bounds, g.config.TemporalFault), audit.Interceptor{Recorder: g.recorder}, auth.Interceptor{}, edge.Observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
+		connect.WithInterceptors(edge.NewInterceptor(g.config.Logger, g.bounds, g.health().temporalFault), audit.Interceptor{Recorder: g.recorder}, auth.Interceptor{}, edge.Observer(g.config.Observer), validate.NewInterceptor(validate.WithValidator(requestValidator{protovalidate.GlobalValidator}))),
 		connect.WithReadMaxBytes(maxMessageBytes),
 		connect.WithRecover(g.panicError),
 	)
@@ -106,7 +106,7 @@ func (g *Gateway) export() export.Service {
 // and reflection; their REST paths, with GET /openapi.json; server-sent events; the Model Context Protocol; the Agent2Agent
 // protocol; the page for browsers, GET / and /ui/..., and the documentation, GET /docs/...; sessions under GET /v1/sessions, for
 // which nodes connect to GET /v1/links; metrics under GET /metrics. All of them require authentication except the documentation;
-// GET /healthz (the process is alive) and GET /readyz (it can answer calls), which return one word to any caller; and GET
+// GET /healthz (the process is alive) and GET /readyz (it can answer calls, or what is away), which tell any caller no more; and GET
 // /v1/peers, which authenticates the calling gateway by itself.
 // gRPC needs an HTTP/2 server; Listen starts one.
 func (g *Gateway) Handler() http.Handler {
@@ -124,7 +124,7 @@ func (g *Gateway) Handler() http.Handler {
 	}
 	// Probes and the other doors get an answer even while the limits are reached.
 	probes := http.NewServeMux()
-	health := health{client: g.config.Client, store: g.config.Store, fault: g.config.TemporalFault, stopping: g.stopping, log: g.config.Logger}
+	health := g.health()
 	probes.HandleFunc("GET /healthz", health.serveAlive)
 	probes.HandleFunc("GET /readyz", health.serveReady)
 	probes.Handle("GET "+tunnel.PeersPath, g.tunnel.Peers()) // authenticates the caller by itself
@@ -144,6 +144,10 @@ func (g *Gateway) Handler() http.Handler {
 	})
 	bounded := g.bounds.Protect(page.Wrap(lock.Middleware(streams)))
 	return edge.GuardHosts(g.config.Hosts, g.recorder.NoteRequest, dispatchByMux(probes, probes, dispatchByMux(others, lock.Middleware(others), bounded)))
+}
+
+func (g *Gateway) health() health {
+	return health{client: g.config.Client, store: g.config.Store, fault: g.config.TemporalFault, stopping: g.stopping, log: g.config.Logger}
 }
 
 func (g *Gateway) panicError(_ context.Context, spec connect.Spec, _ http.Header, cause any) error {

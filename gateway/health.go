@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -14,13 +15,20 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// readyTimeout bounds how long Temporal and the store may take to answer a readiness probe.
-const readyTimeout = 3 * time.Second
+const (
+	// readyTimeout bounds how long Temporal and the store may take to answer a readiness probe.
+	readyTimeout = 3 * time.Second
+	// faultTimeout bounds how long Temporal may take to answer after a call has failed.
+	faultTimeout = time.Second
+)
 
 // readyKey is a key without a value. A not-found error for it shows that the store can be read.
 var readyKey = storekey.Status("readyz", 0)
 
-// health answers the probes of load balancers.
+// errTemporalAway is the error of calls that failed because Temporal is away.
+var errTemporalAway = errors.New("Temporal does not answer the gateway; see that it runs and that the gateway reaches it, then try again")
+
+// health answers the probes of load balancers, and finds the fault of Temporal for which a call has failed.
 type health struct {
 	client   client.Client
 	store    *store.Store
@@ -32,18 +40,14 @@ type health struct {
 // serveAlive reports that the process is alive.
 func (h health) serveAlive(w http.ResponseWriter, _ *http.Request) { writeWord(w, http.StatusOK, "ok") }
 
-// serveReady reports whether this gateway can answer calls. The reason why it cannot goes to the log, and a known fault of
-// Temporal to the caller, too.
+// serveReady reports whether this gateway can answer calls, and if not, what is away. The errors go to the log.
 func (h health) serveReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
-	if err := h.ready(ctx); err != nil {
-		h.log.Warn("the gateway is not ready", "error", err)
-		word := "unavailable"
-		if fault := h.fault(); fault != nil {
-			word += ": " + fault.Error()
-		}
-		writeWord(w, http.StatusServiceUnavailable, word)
+	if reasons, err := h.unreadiness(ctx); len(reasons) > 0 {
+		text := strings.Join(reasons, "; ")
+		h.log.Warn("the gateway is not ready", "reason", text, "error", err)
+		writeWord(w, http.StatusServiceUnavailable, "unavailable: "+text)
 		return
 	}
 	writeWord(w, http.StatusOK, "ready")
@@ -57,22 +61,38 @@ func writeWord(w http.ResponseWriter, status int, word string) {
 	_, _ = fmt.Fprintln(w, word)
 }
 
-// ready returns the reasons why the gateway cannot answer calls, or nil.
-func (h health) ready(ctx context.Context) error {
+// unreadiness returns why the gateway cannot answer calls, or nothing if it can. The error has details for operators.
+func (h health) unreadiness(ctx context.Context) (reasons []string, err error) {
 	select {
 	case <-h.stopping:
-		return errors.New("the gateway is shutting down")
+		return []string{"the gateway is shutting down"}, nil
 	default:
 	}
-	var errs []error
-	if err := h.fault(); err != nil {
-		errs = append(errs, err)
+	if known := h.fault(); known != nil {
+		reasons = append(reasons, known.Error())
+	} else if err = h.checkTemporal(ctx); err != nil {
+		reasons = append(reasons, "Temporal does not answer")
 	}
-	if _, err := h.client.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
-		errs = append(errs, fmt.Errorf("Temporal does not answer: %w", err))
+	if _, failed := h.store.Get(ctx, readyKey); failed != nil && !errors.Is(failed, store.ErrNotFound) {
+		reasons, err = append(reasons, "the store does not answer"), errors.Join(err, failed)
 	}
-	if _, err := h.store.Get(ctx, readyKey); err != nil && !errors.Is(err, store.ErrNotFound) {
-		errs = append(errs, fmt.Errorf("the store does not answer: %w", err))
+	return reasons, err
+}
+
+func (h health) checkTemporal(ctx context.Context) error {
+	_, err := h.client.CheckHealth(ctx, &client.CheckHealthRequest{})
+	return err
+}
+
+// temporalFault returns why Temporal cannot work at the moment, or nil if it answers.
+func (h health) temporalFault(ctx context.Context) error {
+	if known := h.fault(); known != nil {
+		return known
 	}
-	return errors.Join(errs...)
+	ctx, cancel := context.WithTimeout(ctx, faultTimeout)
+	defer cancel()
+	if h.checkTemporal(ctx) != nil {
+		return errTemporalAway
+	}
+	return nil
 }

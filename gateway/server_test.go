@@ -17,6 +17,7 @@ import (
 
 	"connectrpc.com/connect"
 	"connectrpc.com/grpcreflect"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -73,10 +74,10 @@ func TestReadyNeedsTemporalAndTheStore(t *testing.T) {
 		want    string
 	}{
 		"all there":        {f, http.StatusOK, "ready\n"},
-		"without Temporal": {startConfigured(t, "mem://", Config{Client: gone}), http.StatusServiceUnavailable, "unavailable\n"},
+		"without Temporal": {startConfigured(t, "mem://", Config{Client: gone}), http.StatusServiceUnavailable, "unavailable: Temporal does not answer\n"},
 		"a full disk":      {startConfigured(t, "mem://", Config{TemporalFault: func() error { return errors.New("the disk is full") }}), http.StatusServiceUnavailable, "unavailable: the disk is full\n"},
-		"without a store":  {startIn(t, broken), http.StatusServiceUnavailable, "unavailable\n"},
-		"shutting down":    {closing, http.StatusServiceUnavailable, "unavailable\n"},
+		"without a store":  {startIn(t, broken), http.StatusServiceUnavailable, "unavailable: the store does not answer\n"},
+		"shutting down":    {closing, http.StatusServiceUnavailable, "unavailable: the gateway is shutting down\n"},
 	} {
 		eventually(t, name, func() bool { // a busy machine may take longer than a probe waits
 			status, text := fetch(t, test.gateway.server.URL()+"/readyz")
@@ -86,6 +87,34 @@ func TestReadyNeedsTemporalAndTheStore(t *testing.T) {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
 	}
+}
+
+// silentTemporal is a server that answers nothing in time.
+type silentTemporal struct{ client.Client }
+
+func (silentTemporal) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return nil, context.DeadlineExceeded
+}
+
+func (silentTemporal) ExecuteWorkflow(context.Context, client.StartWorkflowOptions, any, ...any) (client.WorkflowRun, error) {
+	return nil, context.DeadlineExceeded
+}
+
+func (silentTemporal) CheckHealth(context.Context, *client.CheckHealthRequest) (*client.CheckHealthResponse, error) {
+	return nil, context.DeadlineExceeded
+}
+
+// TestCallsNameASilentTemporal checks that callers learn that Temporal does not answer the gateway, and what became of a run that they
+// submitted.
+func TestCallsNameASilentTemporal(t *testing.T) {
+	t.Parallel()
+	f := startConfigured(t, "mem://", Config{Client: silentTemporal{temporalClient}})
+	const silent, document = "Temporal does not answer the gateway", "name: env\ntasks: { a: { type: shell, spec: { command: make } } }"
+	refused(t, "a reader", f.client.GetRun, &v1.GetRunRequest{Id: "env-1"}, connect.CodeUnavailable, silent, "look for run env-1")
+	submit := &v1.SubmitRunRequest{Source: &v1.SubmitRunRequest_Document{Document: document}}
+	refused(t, "a submitter", f.client.SubmitRun, submit, connect.CodeUnavailable, silent, "start a run of env", "it may have started; `switchyard runs list --workflow env` tells")
+	submit.IdempotencyKey = "k"
+	refused(t, "a submitter with a key", f.client.SubmitRun, submit, connect.CodeUnavailable, silent, "with the same idempotency key, the request can be repeated safely")
 }
 
 func TestGatewayServesMetrics(t *testing.T) {

@@ -20,20 +20,21 @@ const unaryTimeout = 30 * time.Second
 type interceptor struct {
 	log     *slog.Logger
 	streams *openCount
-	fault   func() error
+	fault   func(context.Context) error
 }
 
 var _ connect.Interceptor = interceptor{}
 
-// NewInterceptor returns an interceptor that logs to log and counts the streams in b. fault returns why Temporal cannot work at
-// the moment, or nil.
-func NewInterceptor(log *slog.Logger, b *Bounds, fault func() error) connect.Interceptor {
+// NewInterceptor returns an interceptor that logs to log and counts the streams in b. fault finds out why Temporal cannot work at
+// the moment, and returns nil if it can.
+func NewInterceptor(log *slog.Logger, b *Bounds, fault func(context.Context) error) connect.Interceptor {
 	return interceptor{log, b.streams, fault}
 }
 
 // WrapUnary handles unary calls.
 func (e interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
+		caller := ctx
 		if _, ok := ctx.Deadline(); !ok {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, unaryTimeout)
@@ -41,7 +42,7 @@ func (e interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc {
 		}
 		start := time.Now()
 		res, err := next(ctx, req)
-		err = e.explain(rpcerror.ToConnect(err))
+		err = e.explain(caller, rpcerror.ToConnect(err))
 		e.logCall(ctx, req.Spec(), start, err)
 		return res, err
 	}
@@ -54,7 +55,7 @@ func (e interceptor) WrapStreamingHandler(next connect.StreamingHandlerFunc) con
 		leave, err := e.streams.enter(clientOf(conn.Peer().Addr))
 		if err == nil {
 			defer leave()
-			err = e.explain(rpcerror.ToConnect(next(ctx, conn)))
+			err = e.explain(ctx, rpcerror.ToConnect(next(ctx, conn)))
 		}
 		e.logCall(ctx, conn.Spec(), start, err)
 		return err
@@ -66,15 +67,16 @@ func (e interceptor) WrapStreamingClient(next connect.StreamingClientFunc) conne
 	return next
 }
 
-// explain adds the known fault of Temporal to the error of a call that failed for lack of an answer.
-func (e interceptor) explain(err error) error {
+// explain adds the fault of Temporal to the error of a call that failed for lack of an answer. ctx is that of the caller, who may
+// have ended the call.
+func (e interceptor) explain(ctx context.Context, err error) error {
 	coded, ok := errors.AsType[*connect.Error](err)
-	if !ok {
+	if !ok || ctx.Err() != nil {
 		return err
 	}
 	switch coded.Code() {
 	case connect.CodeUnavailable, connect.CodeDeadlineExceeded, connect.CodeInternal:
-		if fault := e.fault(); fault != nil {
+		if fault := e.fault(ctx); fault != nil && ctx.Err() == nil {
 			return connect.NewError(connect.CodeUnavailable, fmt.Errorf("%w (%s)", fault, coded.Message()))
 		}
 	}

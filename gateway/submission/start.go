@@ -2,6 +2,7 @@ package submission
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"connectrpc.com/connect"
@@ -73,5 +74,17 @@ func (s *Submitter) Start(ctx context.Context, in *historyv1.RunInput, trigger, 
 	if err == nil {
 		s.Index.AddSubmitted(id, in.GetBy(), attributes.Submitted)
 	}
-	return id, false, err
+	return id, false, withOutcome(ctx, err, name, key)
+}
+
+// withOutcome adds to the error of a start how to find out whether a run has started, unless that is certain.
+func withOutcome(ctx context.Context, err error, name, key string) error {
+	code := rpcerror.CodeOf(err)
+	switch {
+	case ctx.Err() != nil, code != connect.CodeUnavailable && code != connect.CodeDeadlineExceeded:
+		return err
+	case key != "":
+		return fmt.Errorf("%w; it may have started: with the same idempotency key, the request can be repeated safely", err)
+	}
+	return fmt.Errorf("%w; it may have started; `switchyard runs list --workflow %s` tells", err, name)
 }
