@@ -60,13 +60,8 @@ func (r *recovery) answerClaim(path string, c *claim, req *historyv1.ExecuteRequ
 	if n.survivor(req.GetType()) != nil {
 		return // it may still run; it is ended when it is found
 	}
-	if end := n.capabilities(req.GetType()).EndLeftover; end != nil {
-		for i := range a.members {
-			if err := end(r.ctx, attemptID(req, &a.members[i])); err != nil {
-				n.Logger.Warn("what an earlier worker has left of an attempt could not be ended", "run", req.GetRunId(), "task", a.members[i].name, "error", err)
-				return
-			}
-		}
+	if !r.endLeftover(a) {
+		return
 	}
 	a.progress.Store(&historyv1.ExecuteProgress{StartedAt: stampOf(f.startedAt())})
 	res, err := a.lostAnswer(r.ctx)
@@ -75,6 +70,22 @@ func (r *recovery) answerClaim(path string, c *claim, req *historyv1.ExecuteRequ
 	}
 	n.Logger.Info("an attempt of an earlier worker has ended with it", "run", req.GetRunId(), "task", a.members[0].name, "state", cmp.Or(res.GetState(), "unknown"))
 	r.complete(a, c.Token, res, err)
+}
+
+// endLeftover ends what an earlier worker has left of an attempt, although the executor has not found it. It returns false if that is
+// not certain.
+func (r *recovery) endLeftover(a *attempt) bool {
+	end := r.node.capabilities(a.req.GetType()).EndLeftover
+	if end == nil {
+		return true
+	}
+	for i := range a.members {
+		if err := end(r.ctx, attemptID(a.req, &a.members[i])); err != nil {
+			r.node.Logger.Warn("what an earlier worker has left of an attempt could not be ended", "run", a.req.GetRunId(), "task", a.members[i].name, "error", err)
+			return false
+		}
+	}
+	return true
 }
 
 // firstUnended returns how many leading members of a batch have ended, according to the batch's answer.

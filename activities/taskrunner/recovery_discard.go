@@ -28,6 +28,7 @@ func (r *recovery) discard(l *orphan, exec executor.Survivor, ws *workspace.Work
 		defer a.recoveryFile.remove()
 		found, ok := f.byID[l.state.ID]
 		if !ok {
+			r.endLeftover(a)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.ctx, cleanupTimeout)

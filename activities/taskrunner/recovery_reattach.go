@@ -81,6 +81,8 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 		fallthrough
 	case !ok && l.state.StartedAt.IsZero():
 		return moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again before the task was", n.Name)), nil
+	case !ok && !r.endLeftover(a):
+		return nil, errLetGo // its lease ends with the heartbeats
 	case !ok:
 		return a.lostAnswer(ctx)
 	}

@@ -123,6 +123,7 @@ func TestSurvivorIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := killed(t, fake.Step{Block: true}, nil)
+			h.survivor.Leaves = true
 			h.survivor.DropLeftover(reattachedID)
 			k := h.keepsake()
 			if !test.started {
@@ -138,6 +139,9 @@ func TestSurvivorIsGone(t *testing.T) {
 			testneeds.Await(t, "the activity is answered", func() bool { return h.server.answered("token") != nil })
 			res := h.server.answered("token")
 			want(t, res, test.state, test.reason)
+			if ended := len(h.survivor.Removed()) == 1; ended != test.started {
+				t.Errorf("what may be left of it is ended before the answer: %v", ended)
+			}
 			if test.state == v1.TaskLost && res.GetStartedAt() == nil {
 				t.Error("it does not say when its program started")
 			}

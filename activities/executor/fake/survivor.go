@@ -34,7 +34,9 @@ func NewSurvivor(taskType string, script map[string][]Step, left ...executor.Lef
 // Capabilities says that attempts can be suspended and outlive the worker.
 func (s *Survivor) Capabilities() executor.Capabilities {
 	if s.Leaves {
-		return executor.Capabilities{Steer: s, Leave: s}
+		return executor.Capabilities{Steer: s, Leave: s, EndLeftover: func(ctx context.Context, id string) error {
+			return s.Remove(ctx, executor.Leftover{ID: id})
+		}}
 	}
 	return executor.Capabilities{Steer: s, Survive: s}
 }

@@ -129,6 +129,11 @@ func (e *Executor) leave(r *running) bool {
 	if e.CanLeave(r.id) != nil {
 		return false
 	}
+	pidfd, err := handleOf(r.process)
+	if err != nil { // it has ended
+		return false
+	}
+	defer pidfd.Close()
 	r.mu.Lock()
 	if r.exited || r.hasExited() || !r.stopAt.IsZero() {
 		r.mu.Unlock()
@@ -140,7 +145,7 @@ func (e *Executor) leave(r *running) bool {
 	defer r.steer.Unlock()
 	r.beside.close()
 	r.beside.wait()
-	if r.leaveErr = e.handOver(r); r.leaveErr != nil {
+	if r.leaveErr = e.handOver(r, pidfd); r.leaveErr != nil {
 		r.tree.kill()
 		r.leaveErr = errors.Join(fmt.Errorf("leave %s to the next worker: %w", r.id, r.leaveErr), r.end())
 	}
@@ -148,8 +153,20 @@ func (e *Executor) leave(r *running) bool {
 	return true
 }
 
-// handOver makes the watchdog keep an attempt.
-func (e *Executor) handOver(r *running) error {
+// handleOf returns a pidfd of a process that has not been waited for. It stays valid if the process ends.
+func handleOf(process *os.Process) (pidfd *os.File, err error) {
+	var dupErr error
+	err = process.WithHandle(func(fd uintptr) {
+		var own int
+		if own, dupErr = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); dupErr == nil {
+			pidfd = os.NewFile(uintptr(own), "pidfd")
+		}
+	})
+	return pidfd, errors.Join(err, dupErr)
+}
+
+// handOver makes the watchdog keep an attempt. It may end meanwhile.
+func (e *Executor) handOver(r *running, pidfd *os.File) error {
 	out, errs := r.pipes.(*pipes.Dedicated).Leave()
 	defer out.Close()
 	defer errs.Close()
@@ -176,12 +193,10 @@ func (e *Executor) handOver(r *running) error {
 	if err != nil {
 		return err
 	}
-	m := watchdogproc.KeepMessage{Name: name, Socket: e.socket(a.ID), Text: text}
-	return r.process.WithHandle(func(pidfd uintptr) {
-		err = withFiles([]*os.File{out, errs, lock}, []int{int(pidfd)}, func(files []int) error {
-			m.Files = len(files)
-			return e.guard.keep(m, files, r.tree.kill)
-		})
+	m := watchdogproc.KeepMessage{Name: name, Socket: e.socket(a.ID), Text: text, Since: tree.Since, Sessions: tree.Sessions}
+	return withFiles([]*os.File{out, errs, lock}, []int{int(pidfd.Fd())}, func(files []int) error {
+		m.Files = len(files)
+		return e.guard.keep(m, files, r.tree.kill)
 	})
 }
 
@@ -276,7 +291,7 @@ func (e *Executor) takeOver(a executor.Attempt) (*running, func(*sampler) (execu
 	}
 	t, err := e.adopt(k, kept.Files, a.Lease)
 	if err != nil {
-		return nil, nil, fmt.Errorf("take over %s: %w", a.ID, err)
+		return nil, nil, errors.Join(fmt.Errorf("take over %s: %w", a.ID, err), abandon(kept, k))
 	}
 	// Both watchdogs enforce the lease for a moment.
 	switch isStopped, err := kept.Take(); {
@@ -310,6 +325,21 @@ func (e *Executor) takeOver(a executor.Attempt) (*running, func(*sampler) (execu
 		result.PeakMemory, result.CPUTime = peak, s.cpu
 		return result, status.Signaled() && status.Signal() == syscall.SIGKILL, nil
 	}, nil
+}
+
+// abandon ends a left attempt that this worker cannot continue.
+func abandon(kept *watchdogproc.Kept, k left) error {
+	err := unix.PidfdSendSignal(int(kept.Files[0].Fd()), unix.SIGKILL, nil, 0)
+	if err == unix.ESRCH {
+		err = nil
+	}
+	if k.Tree.Cgroup != "" {
+		err = errors.Join(err, cgroup.Clear(k.Tree.Cgroup))
+	} else {
+		err = errors.Join(err, procfs.KillMarked(k.ID))
+	}
+	_, takeErr := kept.Take()
+	return errors.Join(err, takeErr)
 }
 
 // adopt returns the process tree of a left attempt, and registers it with the watchdog.
@@ -367,14 +397,11 @@ func openDir(path string) (*cgroupDir, error) {
 	return d, nil
 }
 
-// Remove ends what is left of an attempt.
-func (e *Executor) Remove(ctx context.Context, l executor.Leftover) error {
+// Remove ends what is left of an attempt, also if no watchdog keeps it.
+func (e *Executor) Remove(_ context.Context, l executor.Leftover) error {
 	r, _, err := e.takeOver(executor.Attempt{ID: l.ID})
-	if errors.Is(err, executor.ErrNotRunning) {
-		return endLeftover(ctx, l.ID)
-	}
 	if err != nil {
-		return err
+		return procfs.KillMarked(l.ID)
 	}
 	return r.end()
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,6 +114,9 @@ func (l *leaving) wantNothing(a executor.Attempt) {
 		l.t.Errorf("left: %v", entries)
 	}
 }
+
+// unboundTrees are trees of a kind that no attempt has been left in.
+type unboundTrees struct{ treeFactory }
 
 func flag(t *testing.T, a executor.Attempt) {
 	t.Helper()
@@ -266,6 +271,72 @@ func leave(t *testing.T, m Mechanism) {
 			t.Error(err)
 		}
 		testneeds.Await(t, "it ends, too", func() bool { return len(leftOf(t, a.ID)) == 0 })
+	})
+	t.Run("its watchdog hangs", func(t *testing.T) {
+		t.Parallel()
+		l := newLeaving(t, m)
+		a, _ := l.attempt(waits, long)
+		l.leave(a)
+		if err := l.worker.guard.process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		l.restart()
+		if left, err := l.worker.Survivors(t.Context(), "left"); err != nil || len(left) > 0 {
+			t.Errorf("left %+v, %v, want none", left, err)
+		}
+		if err := endLeftover(t.Context(), a.ID); err != nil {
+			t.Error(err)
+		}
+		l.wantNothing(a)
+	})
+	t.Run("the next worker cannot continue it", func(t *testing.T) {
+		t.Parallel()
+		l := newLeaving(t, m)
+		a, _ := l.attempt(waits, long)
+		l.leave(a)
+		l.restart()
+		trees := l.worker.trees
+		l.worker.trees = unboundTrees{trees}
+		if r, err := l.worker.Reattach(t.Context(), a); err == nil || errors.Is(err, executor.ErrNotRunning) {
+			t.Errorf("result %+v, error %v", r, err)
+		}
+		l.worker.trees = trees
+		l.wantNothing(a)
+	})
+	t.Run("ends while it is handed over", func(t *testing.T) {
+		t.Parallel()
+		l := newLeaving(t, m)
+		a, out := l.attempt(waits+"echo done; exit 7", long)
+		a.Held = func() ([]byte, error) {
+			flag(t, a)
+			pid, err := strconv.Atoi(strings.Fields(out.String())[0])
+			testneeds.Await(t, "it has ended", func() bool { return gone(pid) })
+			return []byte("held"), err
+		}
+		l.leave(a)
+		l.restart()
+		l.next(false)
+		if r, err := l.worker.Reattach(t.Context(), a); err != nil || r.ExitCode != 7 || r.Stopped || !strings.HasSuffix(out.String(), "\ndone\n") {
+			t.Errorf("result %+v, error %v, printed %q", r, err, out)
+		}
+		l.wantNothing(a)
+	})
+	t.Run("its environment is cleared", func(t *testing.T) {
+		t.Parallel()
+		l := newLeaving(t, m)
+		a, out := l.attempt(`echo $$; exec env -i /bin/sleep 1000`, executor.NewLease(executor.Now(), time.Second, 2*time.Second))
+		l.leave(a)
+		pid, err := strconv.Atoi(strings.TrimSpace(out.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		testneeds.Await(t, "it is ended", func() bool { return gone(pid) })
+		l.restart()
+		testneeds.Await(t, "it is forgotten", func() bool {
+			left, err := l.worker.Survivors(t.Context(), "left")
+			return err == nil && len(left) == 0
+		})
+		l.wantNothing(a)
 	})
 	t.Run("not without a cause", func(t *testing.T) {
 		t.Parallel()

@@ -204,8 +204,18 @@ func (r *running) follow(ctx context.Context, e *Executor, wait func(*sampler) (
 		defer close(waited)
 		result, killed, err = wait(sampler)
 	}()
+	ended := waited
 	select {
 	case <-waited:
+		r.mu.Lock()
+		if r.exited = true; r.leaving { // the watchdog gets its output, and the next worker how it has ended
+			ended = nil
+		}
+		r.mu.Unlock()
+	case <-r.left:
+	}
+	select {
+	case <-ended:
 	case <-r.left:
 		sampler.stop()
 		return executor.Result{ExitCode: -1, Stopped: true}, r.leaveErr

@@ -3,6 +3,7 @@ package watchdogproc
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell/cgroup"
+	"switchyard/activities/executor/shell/procfs"
 )
 
 // A worker that stops leaves running attempts to the next worker of its node, and the watchdog keeps what that worker needs: a text
@@ -55,7 +57,7 @@ type Kept struct {
 }
 
 // Dial returns what is kept of an attempt, by the path of its socket. The caller must call Close. An error means that no watchdog
-// keeps the attempt.
+// keeps the attempt: one that does not answer is killed, because it does not enforce leases either.
 func Dial(socket string) (*Kept, error) {
 	dir, err := os.Open(filepath.Dir(socket))
 	if err != nil {
@@ -68,6 +70,9 @@ func Dial(socket string) (*Kept, error) {
 	}
 	k := &Kept{conn: conn.(*net.UnixConn)}
 	if err := k.receive(); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = errors.Join(err, k.killWatchdog())
+		}
 		k.Close()
 		return nil, fmt.Errorf("receive what is kept at %s: %w", socket, err)
 	}
@@ -104,6 +109,23 @@ func (k *Kept) receive() error {
 	k.Text = make([]byte, size)
 	_, err = io.ReadFull(k.conn, k.Text)
 	return err
+}
+
+// killWatchdog kills the process that listens on the socket.
+func (k *Kept) killWatchdog() error {
+	raw, err := k.conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var peer *unix.Ucred
+	var failed error
+	if err := raw.Control(func(fd uintptr) { peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		return err
+	}
+	if failed != nil {
+		return failed
+	}
+	return unix.Kill(int(peer.Pid), unix.SIGKILL)
 }
 
 // received returns the descriptors in the control part of a message.
@@ -146,6 +168,9 @@ type KeepMessage struct {
 	Socket string          `json:"socket"`
 	Text   json.RawMessage `json:"text"`
 	Files  int             `json:"files"`
+	// Since and Sessions are those of the search for the processes of the attempt, without a cgroup.
+	Since    int   `json:"since,omitempty"`
+	Sessions []int `json:"sessions,omitempty"`
 }
 
 // keep keeps an attempt from now on. The caller holds mu.
@@ -166,6 +191,13 @@ func (w *Table) keep(argument string) error {
 		return nil
 	}
 	w.kept[m.Name] = k
+	if a := w.Attempts[m.Name]; a != nil && w.Cgroup == "" {
+		a.finder = procfs.NewSearch(m.Name)
+		a.finder.Since = m.Since
+		for _, session := range m.Sessions {
+			a.finder.Sessions[session] = true
+		}
+	}
 	w.answers = append(w.answers, Keeps)
 	go w.serve(m.Name, k)
 	return nil
