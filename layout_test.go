@@ -168,7 +168,7 @@ var arrows = []struct {
 	{"cli/exportfile", []string{"switchyard/", temporal}, []string{api, "switchyard/workflows/definition"}},
 	{"cli/stack", []string{"switchyard/cli"}, []string{"switchyard/cli/stack", "switchyard/cli/exit"}},
 	{"cli/client", []string{"switchyard/"}, []string{api, "switchyard/activities/gatewayclient", "switchyard/activities/sessions/wire", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/drawing/words", "switchyard/workflows/definition", "switchyard/workflows/names"}},
-	{"cli/follow", []string{"switchyard/"}, []string{api, "switchyard/cli/client", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui", "switchyard/drawing/words"}},
+	{"cli/follow", []string{"switchyard/"}, []string{api, "switchyard/cli/client", "switchyard/cli/exit", "switchyard/cli/output", "switchyard/cli/tui", "switchyard/drawing/words", "switchyard/workflows/phrase"}},
 	{"cli/output", []string{"switchyard/"}, []string{api, "switchyard/cli/exit", "switchyard/drawing/graph", "switchyard/drawing/words", "switchyard/workflows/nearest"}},
 	{"dev/openapi", []string{"switchyard/", temporal}, []string{api}},
 	{"dev/scriptedmodel", []string{"switchyard/", temporal, "github.com/anthropics", "github.com/openai"}, []string{"switchyard/dev/scriptedmodel"}},

@@ -16,6 +16,7 @@ import (
 	"switchyard/cli/output"
 	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
 )
 
 func TestRunOnAGateway(t *testing.T) {
@@ -115,7 +116,11 @@ func TestInterruptsOfARunOnAGateway(t *testing.T) {
 		"own run":                  {own, exit.ErrInterrupted, nil, "", 1, "interrupt again to stop waiting for its end"},
 		"own run, closed terminal": {own, exit.ErrHungUp, nil, "", 0, "run nightly-4g5h6jkm continues"},
 		"watched run":              {[]string{"runs", "watch", "last"}, exit.ErrInterrupted, nil, "", 0, "run nightly-4g5h6jkm continues"},
-		"failed cancel":            {own, exit.ErrInterrupted, func(f *fakeGateway) { f.fail = failure }, "", 0, ""},
+		"run that is ending": {
+			[]string{"runs", "watch", "last"}, exit.ErrInterrupted, nil, "", 0,
+			"run nightly-4g5h6jkm is ending: cancelled by ann; `switchyard runs cancel --force nightly-4g5h6jkm` ends it at once",
+		},
+		"failed cancel": {own, exit.ErrInterrupted, func(f *fakeGateway) { f.fail = failure }, "", 0, ""},
 		"slow cancel": {
 			own, exit.ErrInterrupted, func(f *fakeGateway) { f.onlyForced = true },
 			"has not ended yet; `switchyard runs cancel --force nightly-4g5h6jkm` ends it at once", 1, "run nightly-4g5h6jkm is being cancelled",
@@ -129,6 +134,11 @@ func TestInterruptsOfARunOnAGateway(t *testing.T) {
 			f := fake(t)
 			nightly(f)
 			f.untilCancel = true
+			if name == "run that is ending" {
+				for _, m := range f.messages[:len(f.messages)-1] {
+					m.Run.Error = phrase.Ending("cancelled by ann")
+				}
+			}
 			c := startWith(t, func(sys *system) { sys.forceAfter = time.Millisecond }, nil, "", append(test.args, "--gateway", f.url)...)
 			c.stderr.await(t, "running")
 			if test.gateway != nil {

@@ -9,5 +9,5 @@
 // Killing and forcing apply to a run in this process. A second interrupt leaves a run on
 // a gateway, which ends without the command.
 //
-// It may import proto, cli/client, cli/exit, cli/output, cli/tui and drawing/words.
+// It may import proto, cli/client, cli/exit, cli/output, cli/tui, drawing/words and workflows/phrase.
 package follow

@@ -13,6 +13,7 @@ import (
 	"switchyard/cli/tui"
 	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
 )
 
 const (
@@ -97,7 +98,7 @@ func (w *Watcher) Watch(ctx context.Context) error {
 	finishLogs(ctx)
 	if err != nil {
 		if ctx.Err() != nil && !status.Ended() {
-			w.printLeft(ctx, cancelled)
+			w.printLeft(ctx, status.Run(), cancelled)
 		}
 		return err
 	}
@@ -113,20 +114,23 @@ func (w *Watcher) Watch(ctx context.Context) error {
 	return nil
 }
 
-// printLeft prints the fate of a run that an interrupted command no longer follows. cancelled is the error of the
-// request to cancel the run, or nil.
-func (w *Watcher) printLeft(ctx context.Context, cancelled error) {
-	text := "run %[1]s continues; `switchyard runs cancel %[1]s` stops it\n"
+// printLeft prints the fate of a run that an interrupted command no longer follows. run is its last known state. cancelled is the
+// error of the request to cancel the run, or nil.
+func (w *Watcher) printLeft(ctx context.Context, run *v1.Run, cancelled error) {
+	text, detail := "run %[1]s continues; `switchyard runs cancel %[1]s` stops it\n", ""
 	switch {
 	case !w.OwnsRun || w.isLeftRunning(ctx):
+		if phrase.IsEnding(run.GetError()) {
+			text, detail = "run %[1]s %[2]s; `switchyard runs cancel --force %[1]s` ends it at once\n", words.OneLine(run.GetError())
+		}
 	case w.Local != nil:
 		return // the run ends with this process
 	case cancelled != nil:
-		text = "run %[1]s may continue, because it could not be cancelled: %[2]s\n  `switchyard runs cancel %[1]s` stops it\n"
+		text, detail = "run %[1]s may continue, because it could not be cancelled: %[2]s\n  `switchyard runs cancel %[1]s` stops it\n", cancelled.Error()
 	default:
 		text = "run %[1]s is being cancelled; `switchyard runs cancel --force %[1]s` ends it at once\n"
 	}
-	fmt.Fprintf(w.Terminal.Screen, text, w.Run, cancelled)
+	fmt.Fprintf(w.Terminal.Screen, text, w.Run, detail)
 }
 
 // isLeftRunning reports whether an owned run continues after the interruption.

@@ -8,6 +8,7 @@ import (
 const (
 	lockWait = "waits for the lock "
 	slotWait = "the run waits for its place"
+	ending   = "is ending: "
 )
 
 // LockWait returns the wait reason of a task whose lock is held by others.
@@ -36,6 +37,12 @@ func SlotWait(maxRuns int32, holders []string) string {
 
 // IsSlotWait reports whether a text was returned by SlotWait.
 func IsSlotWait(text string) bool { return strings.HasPrefix(text, slotWait) }
+
+// Ending returns the text of a run that has been told to end and waits for its tasks.
+func Ending(why string) string { return ending + why }
+
+// IsEnding reports whether a text was returned by Ending.
+func IsEnding(text string) bool { return strings.HasPrefix(text, ending) }
 
 // StoreWait is the notice of an attempt that has ended while its node cannot reach the store.
 const StoreWait = "has ended; its result waits for the store"

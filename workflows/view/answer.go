@@ -12,6 +12,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/eventlog"
+	"switchyard/workflows/phrase"
 )
 
 // runHeader returns the run without its tasks. Context and input are included only if they have changed since a revision.
@@ -27,7 +28,7 @@ func (s *Status) runHeader(since int64) *v1.Run {
 	case v1.RunPending, v1.RunRunning:
 		h.Error = cmp.Or(s.run.Error, s.slotWait)
 		if s.core.Cancelled() {
-			h.Error = "is ending: " + cmp.Or(s.core.Aborted().Error, "the run was cancelled")
+			h.Error = phrase.Ending(cmp.Or(s.core.Aborted().Error, "the run was cancelled"))
 		}
 	}
 	if s.contextRevision > since {
