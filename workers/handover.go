@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"switchyard/activities/registry"
+	"switchyard/activities/taskrunner"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
@@ -35,23 +36,32 @@ func (n *Node) restart() bool {
 		return false
 	}
 	n.presence.Suspend()
-	until := time.Now().Add(n.cfg.OfflineAfter)
-	if left.Last.After(until) {
-		until = left.Last
-	}
-	log := n.cfg.Logger.With("tasks", left.Attempts, "awaitedUntil", until.Round(time.Second))
+	log := n.cfg.Logger.With("tasks", left.Attempts, "awaitedUntil", n.awaitedUntil(left).Round(time.Second))
 	if !left.First.IsZero() {
 		log = log.With("firstEndsAt", left.First.Round(time.Second))
 	}
 	log.Info("tasks run on for the next worker of the node")
-	call, end := context.WithTimeout(context.Background(), leaveTimeout)
+	call, end := context.WithTimeout(context.Background(), restartTimeout)
 	defer end()
-	restart := &historyv1.NodeRestart{Incarnation: n.presence.Incarnation, Wait: durationpb.New(time.Until(until)), Kept: int32(left.Attempts)}
-	if !left.First.IsZero() {
-		restart.First = durationpb.New(time.Until(left.First))
-	}
-	if err := registry.New(n.cfg.Client).Restart(call, n.cfg.Name, restart); err != nil {
+	if err := registry.New(n.cfg.Client).Restart(call, n.cfg.Name, n.restartOf(left)); err != nil {
 		n.cfg.Logger.Warn("cannot announce that the node restarts; it will count as silent", "error", err)
 	}
 	return true
+}
+
+// awaitedUntil returns until when the next worker is awaited that is to continue what is left.
+func (n *Node) awaitedUntil(left taskrunner.Left) time.Time {
+	if until := time.Now().Add(n.cfg.OfflineAfter); until.After(left.Last) {
+		return until
+	}
+	return left.Last
+}
+
+// restartOf returns the announcement that attempts are left to the next worker of the node.
+func (n *Node) restartOf(left taskrunner.Left) *historyv1.NodeRestart {
+	restart := &historyv1.NodeRestart{Incarnation: n.presence.Incarnation, Wait: durationpb.New(time.Until(n.awaitedUntil(left))), Kept: int32(left.Attempts)}
+	if !left.First.IsZero() {
+		restart.First = durationpb.New(time.Until(left.First))
+	}
+	return restart
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/sdk/client"
+
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	"switchyard/activities/registry"
@@ -33,10 +35,15 @@ func newKept(t *testing.T, s workertest.Script) *keptNodes {
 // start starts a worker whose state is in a folder. keep enforces the leases in it.
 func (k *keptNodes) start(short, state string, keep func(dir string) error) *workers.Node {
 	k.T.Helper()
-	return k.Start(short, func(cfg *workers.NodeConfig) {
+	return k.Start(short, k.setting(state, keep))
+}
+
+// setting returns the settings of such a worker.
+func (k *keptNodes) setting(state string, keep func(dir string) error) func(*workers.NodeConfig) {
+	return func(cfg *workers.NodeConfig) {
 		cfg.Executors, cfg.StateDir, cfg.OfflineAfter = []executor.Executor{k.survivor}, state, 2*time.Second
 		cfg.KeepOnStop, cfg.Guard = true, keep
-	})
+	}
 }
 
 // TestNextWorkerContinuesWhatARestartKeeps checks that a node restarts rather than leaves, gets nothing new meanwhile, and
@@ -76,6 +83,53 @@ func TestNextWorkerContinuesWhatARestartKeeps(t *testing.T) {
 	}
 	if k.Calls()["after"] != 1 || len(k.survivor.Removed()) > 0 {
 		t.Errorf("calls %v, removed %v", k.Calls(), k.survivor.Removed())
+	}
+}
+
+// unansweredClient is the client of a worker that is stopped after a registration has reached the server, and before its answer.
+type unansweredClient struct {
+	client.Client
+	stop context.CancelFunc
+}
+
+func (c unansweredClient) UpdateWithStartWorkflow(ctx context.Context, o client.UpdateWithStartWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+	if _, err := c.Client.UpdateWithStartWorkflow(ctx, o); err != nil {
+		return nil, err
+	}
+	c.stop()
+	return nil, ctx.Err()
+}
+
+// TestWorkerStoppedWhileItRegistersKeepsWhatARestartKeeps checks that a worker which is stopped without the answer to its
+// registration restarts, too, so that the one after it continues the attempt.
+func TestWorkerStoppedWhileItRegistersKeepsWhatARestartKeeps(t *testing.T) {
+	t.Parallel()
+	k := newKept(t, workertest.Script{"long": {{Block: true}, {Block: true}}})
+	name, state, keep := k.Name("a"), filepath.Join(t.TempDir(), "state"), func(string) error { return nil }
+	first := k.start("a", state, keep)
+	h := k.Submit(k.Input(`{name: kept, tasks: {long: {type: shell, spec: {command: x}}}}`))
+	k.AwaitRunning("long")
+	first.Stop()
+	ctx, stop := context.WithCancel(t.Context())
+	conn := *k.Conn
+	conn.Client = unansweredClient{k.Conn.Client, stop}
+	second := k.NodeConfig("a")
+	k.setting(state, keep)(&second)
+	second.Client, second.OfflineAfter = &conn, workertest.Limit
+	if _, err := workers.StartNode(ctx, second); err == nil {
+		t.Fatal("it has started without an answer")
+	}
+	n, err := registry.New(k.Conn).Get(t.Context(), name)
+	if err != nil || n.GetState() != v1.NodeRestarting || n.GetIncarnation() == first.Incarnation() || !strings.HasPrefix(n.GetReason(), "1 task runs on") {
+		t.Fatalf("after the second stop: %v, %v", n, err)
+	}
+	k.start("a", state, keep)
+	workertest.Eventually(t, "the attempt continues", func() bool { return k.Calls()["long"] == 2 })
+	k.Fake.Release("long")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
+	if long := run.Tasks["long"]; long.GetNode() != name || long.GetAttempt() != 0 {
+		t.Errorf("it was continued as %v", long)
 	}
 }
 

@@ -154,6 +154,7 @@ type Node struct {
 	attempts   *taskrunner.Node
 	lock       *node.NameLock // nil if the machine has no lock
 	registered bool           // set once, before anything else uses the node
+	unanswered bool           // the server may have a registration that it has not answered; set like registered
 	silenced   sync.Once      // a stopping node says once that Temporal does not answer
 	leaving    atomic.Bool
 	cancel     context.CancelFunc

@@ -24,6 +24,8 @@ const (
 	lockPatience = time.Second
 	// leaveTimeout bounds the request with which a node leaves the fleet.
 	leaveTimeout = 3 * time.Second
+	// restartTimeout bounds the request with which a node restarts, while the leases of its attempts run.
+	restartTimeout = 1500 * time.Millisecond
 	// lostPoll is how often a node checks that the server still knows it.
 	lostPoll = 250 * time.Millisecond
 )
@@ -92,16 +94,21 @@ func (n *Node) join(ctx context.Context) (*historyv1.NodeRecord, error) {
 	reg := registry.New(n.cfg.Client)
 	other := rival{offlineAfter: n.cfg.OfflineAfter}
 	replaces, quiet := "", false
+	if n.lock != nil {
+		n.lock.NoteAttempt(n.presence.Incarnation)
+	}
 	for {
 		record, err := reg.Register(ctx, n.registration(ctx, replaces))
-		switch {
-		case err == nil:
+		if err == nil {
 			n.presence.Registered()
 			n.registered = true
 			if n.lock != nil {
-				n.lock.SetNote(n.presence.Incarnation)
+				n.lock.NoteRegistered(n.presence.Incarnation)
 			}
 			return record, nil
+		}
+		n.unanswered = n.unanswered || !registry.IsRefusal(err)
+		switch {
 		case ctx.Err() != nil:
 			return nil, err
 		case errors.Is(err, registry.ErrOutdated):
@@ -116,8 +123,8 @@ func (n *Node) join(ctx context.Context) (*historyv1.NodeRecord, error) {
 				return nil, err
 			case rivalSilent:
 				// The registered incarnation is dead if its process held the lock.
-				if n.lock != nil {
-					replaces = n.lock.Note()
+				if registered := entry.Record.GetRegistration().GetIncarnation(); n.lock != nil && n.lock.IsDead(registered) {
+					replaces = registered
 				}
 			}
 		}
@@ -176,8 +183,12 @@ func (n *Node) stay(ctx context.Context) {
 // leave reports to the registry that the node has left, unless the end of its heartbeat already does. It returns false if
 // this incarnation may still be registered.
 func (n *Node) leave() bool {
-	if !n.registered || n.Err() != nil {
-		return n.Err() != nil
+	if !n.registered {
+		n.withdraw()
+		return false
+	}
+	if n.Err() != nil {
+		return true
 	}
 	if n.presence.Left() {
 		return true
@@ -189,6 +200,27 @@ func (n *Node) leave() bool {
 		return false
 	}
 	return true
+}
+
+// withdraw ends the registration of a node that stops without an answer to its request: it may be registered. What an earlier
+// worker has left is then kept for the next one.
+func (n *Node) withdraw() {
+	switch {
+	case n.unanswered:
+		ctx, cancel := context.WithTimeout(context.Background(), restartTimeout)
+		defer cancel()
+		reg, err := registry.New(n.cfg.Client), error(nil)
+		if left := n.attempts.LeftEarlier(); n.cfg.KeepOnStop && left.Attempts > 0 {
+			err = reg.Restart(ctx, n.cfg.Name, n.restartOf(left))
+		} else {
+			err = reg.Leave(ctx, n.cfg.Name, n.presence.Incarnation)
+		}
+		if err != nil && !registry.IsRefusal(err) {
+			n.cfg.Logger.Warn("the node may have been registered; if so, it will count as silent", "error", err)
+		}
+	case n.lock != nil:
+		n.lock.NoteRefused()
+	}
 }
 
 // rival is another worker that holds the requested name. No lock, machine or folder proves it alive or dead; its heartbeats

@@ -150,7 +150,8 @@ func TestDeadWorkerMakesRoom(t *testing.T) {
 }
 
 // TestOnlyTheIncarnationOfTheLockIsReplacedAtOnce checks that a worker replaces a registered one that is silent before that
-// counts as lost, if the lock file names its incarnation, and that no lock and no machine proves the death of another one.
+// counts as lost, if the lock file names its incarnation, even if that one and later ones were killed before they had an answer, and
+// that no lock and no machine proves the death of another one.
 func TestOnlyTheIncarnationOfTheLockIsReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
@@ -168,23 +169,25 @@ func TestOnlyTheIncarnationOfTheLockIsReplacedAtOnce(t *testing.T) {
 		}
 	}
 	locks := t.TempDir()
-	leaveLock(t, locks, c.Conn.Fleet, one.Name, "1")
+	leaveLock(t, locks, c.Conn.Fleet, one.Name, "0", "1", "2")
 	n := c.Start("a", func(cfg *workers.NodeConfig) { cfg.Elsewhere(locks) })
 	if got := c.AwaitState(one.Name, "active"); got.GetIncarnation() != n.Incarnation() {
 		t.Errorf("registered: %v", got)
 	}
 }
 
-// leaveLock leaves a lock file of a node as a dead process with an incarnation does.
-func leaveLock(t *testing.T, locks, fleet, name, incarnation string) {
+// leaveLock leaves a lock file of a node as processes with these incarnations do that die one after the other while they register.
+func leaveLock(t *testing.T, locks, fleet, name string, incarnations ...string) {
 	t.Helper()
-	lock, err := node.LockName(locks, workers.NodeFolder(fleet, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock.SetNote(incarnation)
-	if err := lock.Release(); err != nil {
-		t.Fatal(err)
+	for _, incarnation := range incarnations {
+		lock, err := node.LockName(locks, workers.NodeFolder(fleet, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lock.NoteAttempt(incarnation)
+		if err := lock.Release(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

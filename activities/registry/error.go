@@ -39,6 +39,11 @@ func (e *Error) Error() string { return e.Message }
 // Unwrap returns Kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
+// IsRefusal reports whether an error means that the entry of the node has answered a request and has not done what it asks for.
+func IsRefusal(err error) bool {
+	return errors.Is(err, ErrTaken) || errors.Is(err, ErrState) || errors.Is(err, ErrOutdated)
+}
+
 // translate converts an error that Temporal returned for a node's workflow to one of the errors
 // above, and wraps any other error.
 func translate(ctx context.Context, node string, err error) error {

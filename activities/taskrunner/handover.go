@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -185,15 +187,39 @@ func (n *Node) AwaitLeft(ctx context.Context) Left {
 	defer s.mu.Unlock()
 	left := Left{Attempts: len(s.left)}
 	for _, a := range s.left {
-		end, ok := a.recoveryFile.leaseEnd()
-		if !ok {
+		if end, ok := a.recoveryFile.leaseEnd(); ok {
+			left.addLease(end)
+		}
+	}
+	return left
+}
+
+// addLease adds the end of the lease of an attempt.
+func (l *Left) addLease(end time.Time) {
+	if l.First.IsZero() || end.Before(l.First) {
+		l.First = end
+	}
+	if end.After(l.Last) {
+		l.Last = end
+	}
+}
+
+// LeftEarlier returns what earlier workers of the node have left, and changes nothing of it. It is for a node that has not called
+// Recover.
+func (n *Node) LeftEarlier() (left Left) {
+	entries, _ := os.ReadDir(n.State.Dir) // without a folder, nothing is left
+	for _, entry := range entries {
+		path := filepath.Join(n.State.Dir, entry.Name())
+		if filepath.Ext(path) != recoverySuffix {
 			continue
 		}
-		if left.First.IsZero() || end.Before(left.First) {
-			left.First = end
+		l, err := readOrphan(path)
+		if err != nil {
+			continue
 		}
-		if end.After(left.Last) {
-			left.Last = end
+		left.Attempts++
+		if !l.state.Lasting {
+			left.addLease(l.endAt())
 		}
 	}
 	return left

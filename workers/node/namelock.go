@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"switchyard/activities/filelock"
 	"switchyard/activities/statedir"
@@ -36,7 +38,29 @@ func (e *HeldNameError) Error() string {
 // The lock alone does not prove that a registered holder has ended, because that one may use another state folder: it may belong
 // to another user, run in a container, or on a machine of which this one is a copy. Only the process that wrote its identity into
 // the file of this lock has certainly ended.
-type NameLock struct{ *filelock.Lock }
+type NameLock struct {
+	*filelock.Lock
+	dead []string
+}
+
+// IsDead reports whether the lock proves that the process of an incarnation has ended: an earlier holder noted it, and it may have
+// been the registered one.
+func (l *NameLock) IsDead(incarnation string) bool { return slices.Contains(l.dead, incarnation) }
+
+// NoteAttempt notes an incarnation of this process before its registration is requested. The earlier ones stay in the note, since the
+// request may not arrive.
+func (l *NameLock) NoteAttempt(incarnation string) {
+	l.SetNote(strings.Join(append(slices.Clone(l.dead), incarnation), " "))
+}
+
+// NoteRegistered notes that an incarnation of this process has been registered, which ends all earlier ones.
+func (l *NameLock) NoteRegistered(incarnation string) {
+	l.dead = nil
+	l.SetNote(incarnation)
+}
+
+// NoteRefused takes back NoteAttempt: the incarnation is not registered.
+func (l *NameLock) NoteRefused() { l.SetNote(strings.Join(l.dead, " ")) }
 
 // LockName locks a node name in the folder dir. If dir is "", it uses the state folder of this machine.
 //
@@ -64,5 +88,5 @@ func LockName(dir, name string) (*NameLock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock node name %s: %w", name, err)
 	}
-	return &NameLock{lock}, nil
+	return &NameLock{lock, strings.Fields(lock.Note())}, nil
 }

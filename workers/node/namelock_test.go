@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -59,5 +60,41 @@ func TestLockNameRefuses(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", file)
 	if _, err := LockName("", "a"); err == nil || !strings.Contains(err.Error(), "XDG_STATE_HOME") {
 		t.Errorf("without a state folder: %v", err)
+	}
+}
+
+// TestNameLockProvesWhatMayBeRegistered checks that the lock proves the death of each earlier holder that may be the registered one.
+func TestNameLockProvesWhatMayBeRegistered(t *testing.T) {
+	dir := t.TempDir()
+	for _, step := range []struct {
+		note func(l *NameLock)
+		dead string // afterwards, for the next holder
+	}{
+		{func(l *NameLock) { l.NoteAttempt("a") }, "a"},
+		{func(l *NameLock) { l.NoteAttempt("b") }, "a b"},
+		{func(*NameLock) {}, "a b"},
+		{func(l *NameLock) { l.NoteAttempt("c"); l.NoteRefused() }, "a b"},
+		{func(l *NameLock) { l.NoteAttempt("c"); l.NoteRegistered("c") }, "c"},
+		{func(l *NameLock) { l.NoteAttempt("d"); l.NoteRegistered("d"); l.NoteAttempt("d") }, "d"},
+	} {
+		l, err := LockName(dir, "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		step.note(l)
+		if err := l.Release(); err != nil {
+			t.Fatal(err)
+		}
+		if l, err = LockName(dir, "n"); err != nil {
+			t.Fatal(err)
+		}
+		for _, incarnation := range []string{"a", "b", "c", "d", ""} {
+			if want := slices.Contains(strings.Fields(step.dead), incarnation); l.IsDead(incarnation) != want {
+				t.Errorf("%q is dead: %v; the lock should prove the death of %s", incarnation, !want, step.dead)
+			}
+		}
+		if err := l.Release(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
