@@ -333,11 +333,10 @@ func abandon(kept *watchdogproc.Kept, k left) error {
 	if err == unix.ESRCH {
 		err = nil
 	}
-	if k.Tree.Cgroup != "" {
+	if k.Tree.Cgroup != "" { // which this worker may not see
 		err = errors.Join(err, cgroup.Clear(k.Tree.Cgroup))
-	} else {
-		err = errors.Join(err, procfs.KillMarked(k.ID))
 	}
+	err = errors.Join(err, procfs.KillMarked(k.ID))
 	_, takeErr := kept.Take()
 	return errors.Join(err, takeErr)
 }
