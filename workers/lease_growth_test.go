@@ -14,35 +14,43 @@ import (
 )
 
 // TestAttemptOnADeadNodeMoves checks that the old attempt of a silent node waits for the node, and moves when a person says that the
-// node is dead. A node that sends heartbeats is not dead.
+// node is dead, also if the node has been removed before. A node that sends heartbeats is not dead.
 func TestAttemptOnADeadNodeMoves(t *testing.T) {
 	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"old": {{Block: true}, {}}})
-	l := c.StartBehindLink("n")
-	h := c.Submit(c.Input(`{name: old, tasks: {old: {type: shell, spec: {command: x}, retry: {backoffMs: 1}}}}`))
-	c.AwaitRunning("old")
-	of := heartbeat.Activity{Namespace: client.DefaultNamespace, WorkflowID: h.ID, RunID: h.Chain, ID: names.AttemptID("old", 1)}
-	if _, err := heartbeat.SetTimeout(t.Context(), c.Conn, of, time.Hour); err != nil {
-		t.Fatal(err)
-	}
-	nodes := registry.New(c.Conn)
-	if _, err := nodes.RemoveDead(t.Context(), c.Name("n")); !errors.Is(err, registry.ErrState) {
-		t.Errorf("a node that sends heartbeats is removed: %v", err)
-	}
-	c.Start("m")
-	l.Cut()
-	var lost int
-	workertest.Eventually(t, "the node is silent", func() (gone bool) {
-		var err error
-		lost, err = nodes.RemoveDead(t.Context(), c.Name("n"))
-		return err == nil
-	})
-	if lost != 1 {
-		t.Errorf("%d attempts are lost", lost)
-	}
-	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"old": "completed"})
-	if _, err := nodes.Entry(t.Context(), c.Name("n")); !errors.Is(err, registry.ErrUnknown) {
-		t.Errorf("the node is still registered: %v", err)
+	for name, isRemoved := range map[string]bool{"silent": false, "removed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := workertest.Shared(t).Nodes(t, workertest.Script{"old": {{Block: true}, {}}})
+			l := c.StartBehindLink("n")
+			h := c.Submit(c.Input(`{name: old, tasks: {old: {type: shell, spec: {command: x}, retry: {backoffMs: 1}}}}`))
+			c.AwaitRunning("old")
+			of := heartbeat.Activity{Namespace: client.DefaultNamespace, WorkflowID: h.ID, RunID: h.Chain, ID: names.AttemptID("old", 1)}
+			if _, err := heartbeat.SetTimeout(t.Context(), c.Conn, of, time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			nodes := registry.New(c.Conn)
+			if _, err := nodes.RemoveDead(t.Context(), c.Name("n")); !errors.Is(err, registry.ErrState) {
+				t.Errorf("a node that sends heartbeats is removed: %v", err)
+			}
+			c.Start("m")
+			l.Cut()
+			if isRemoved {
+				workertest.Eventually(t, "the node is offline", func() bool { return nodes.Remove(t.Context(), c.Name("n")) == nil })
+			}
+			var lost int
+			workertest.Eventually(t, "the node is silent", func() bool {
+				var err error
+				lost, err = nodes.RemoveDead(t.Context(), c.Name("n"))
+				return err == nil
+			})
+			if lost != 1 {
+				t.Errorf("%d attempts are lost", lost)
+			}
+			workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"old": "completed"})
+			if _, err := nodes.RemoveDead(t.Context(), c.Name("n")); !errors.Is(err, registry.ErrUnknown) {
+				t.Errorf("the node is still registered: %v", err)
+			}
+		})
 	}
 }
 

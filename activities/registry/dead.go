@@ -32,9 +32,15 @@ func (r *Registry) In(namespace string) *Registry {
 // RemoveDead deletes the entry of a silent node that is known to be dead, and ends the wait for it: each of its attempts loses its
 // lease now. The caller must be sure that nothing of them runs any more, since they may start elsewhere at once. RemoveDead returns
 // how many attempts there were. It returns ErrState if the node has just sent a heartbeat, or if its worker has just left attempts to the
-// next one: they run. It may be repeated after an error.
+// next one: they run, and ErrUnknown if there is neither an entry nor an attempt. It may be repeated after an error.
 func (r *Registry) RemoveDead(ctx context.Context, name string) (attempts int, err error) {
 	e, err := r.Entry(ctx, name)
+	if errors.Is(err, ErrUnknown) { // it may have been removed while a run still waits for it
+		if attempts, endErr := r.endLeases(ctx, name); endErr != nil || attempts > 0 {
+			return attempts, endErr
+		}
+		return 0, err
+	}
 	if err != nil {
 		return 0, err
 	}

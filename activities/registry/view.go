@@ -3,6 +3,7 @@ package registry
 import (
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -48,8 +49,11 @@ func View(e *Entry, now time.Time, leader *historyv1.LeaderHeartbeat, store stri
 		n.LastBeatAt = timestamppb.New(e.endedAt())
 	}
 	n.Cores, n.MemoryMb, n.DiskGb, n.Gpus = amounts(s)
-	if n.State == v1.NodeRestarting {
-		n.Running = r.GetKept()
+	if n.State == v1.NodeRestarting { // the figures are those of the registration
+		n.Running, n.Snapshot = r.GetKept(), proto.CloneOf(s)
+		if n.Snapshot != nil {
+			n.Snapshot.Running = nil
+		}
 	}
 	if n.State == v1.NodeOffline {
 		n.Running = 0

@@ -18,9 +18,10 @@ func TestRestartingNodeIsShownAsSuch(t *testing.T) {
 	e := &Entry{Record: &historyv1.NodeRecord{
 		State: v1.NodeRestarting, Reason: "1 task runs on", StateSince: timestamppb.New(stopped), RegisteredAt: timestamppb.New(stopped.Add(-time.Hour)),
 		RestartingUntil: timestamppb.New(stopped.Add(time.Minute)), Kept: 1,
+		Registration: &historyv1.NodeRegistration{Snapshot: &v1.NodeSnapshot{Running: []*v1.RunningAttempt{{Task: "of then"}}}},
 	}}
 	n := View(e, stopped.Add(30*time.Second), nil, "")
-	if n.GetState() != v1.NodeRestarting || n.GetRunning() != 1 || n.GetReason() != "1 task runs on" ||
+	if n.GetState() != v1.NodeRestarting || n.GetRunning() != 1 || len(n.GetSnapshot().GetRunning()) > 0 || n.GetReason() != "1 task runs on" ||
 		!n.GetRestartingUntil().AsTime().Equal(stopped.Add(time.Minute)) || !n.GetLastBeatAt().AsTime().Equal(stopped) {
 		t.Errorf("the node is shown as %v", n)
 	}

@@ -41,7 +41,7 @@ func (r RunningAttempt) notice(node string) string {
 	case r.left && r.leftUntil == nil:
 		return fmt.Sprintf("runs on while the worker of node %s restarts", node)
 	case r.left:
-		return fmt.Sprintf("runs on while the worker of node %s restarts; if none continues it by %s, it is ended, and starts elsewhere at %s", node,
+		return fmt.Sprintf("runs on while the worker of node %s restarts; if none continues it by %s, it is ended, and its attempt is lost at %s", node,
 			phrase.Clock(r.leftUntil.AsTime()), phrase.Clock(r.leaseUntil.AsTime()))
 	case !r.silentSince.IsZero():
 		return fmt.Sprintf("%s; its attempt is lost at %s, or, if its machine is off, with `switchyard nodes remove %s --dead`",

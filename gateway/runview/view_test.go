@@ -190,7 +190,7 @@ func TestRunningAttemptShowsWhatHoldsItUp(t *testing.T) {
 		silent, timeout time.Duration
 		want            string
 	}{
-		{left, time.Second, 15 * time.Second, "runs on while the worker of node n restarts; if none continues it by 03:04:42 UTC, it is ended, and starts elsewhere at 03:04:44 UTC"},
+		{left, time.Second, 15 * time.Second, "runs on while the worker of node n restarts; if none continues it by 03:04:42 UTC, it is ended, and its attempt is lost at 03:04:44 UTC"},
 		{&historyv1.ExecuteProgress{Spawned: true, Claim: 1, Left: true}, time.Second, 15 * time.Second, "runs on while the worker of node n restarts"},
 		{waits, time.Second, 15 * time.Second, "waits"},
 		{waits, 8 * time.Second, 15 * time.Second, "waits"},
