@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
 	"sync/atomic"
 
 	"github.com/spf13/pflag"
@@ -17,14 +17,15 @@ func allowedHostFlag(f *pflag.FlagSet, hosts *[]string) {
 	f.StringSliceVar(hosts, "allowed-host", nil, "additional host name under which browsers and clients reach the gateway, through a local proxy or a DNS entry; may be repeated")
 }
 
-// serveStack starts a stack, announces it, and stops it when ctx ends, which is the normal end of such a command.
+// serveStack starts a stack, announces it, and stops it when ctx ends, which is the normal end of such a command, even if a part does
+// not stop in time because what it needs is away.
 func serveStack(ctx context.Context, sys *system, cfg stack.Config, announce func(*stack.Stack) error) (err error) {
 	cfg.Version, cfg.ExitFolders = version(), &sys.exitFolders
 	s, err := stack.Start(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Stop()) }()
+	defer func() { err = servedResult(ctx, cfg.Logger, err, s.Stop()) }()
 	if err := announce(s); err != nil {
 		return err
 	}
@@ -50,9 +51,18 @@ func serveStack(ctx context.Context, sys *system, cfg stack.Config, announce fun
 	}
 }
 
+// servedResult returns the result of a command that has served: why it ended, unless ctx ended it, and what has not stopped.
+func servedResult(ctx context.Context, log *slog.Logger, err, stop error) error {
+	if stop != nil && err == nil && ctx.Err() != nil {
+		log.Warn("not everything has stopped in order", "error", stop)
+		return nil
+	}
+	return errors.Join(err, stop)
+}
+
 // drainNotice says for a person what the nodes of a stopping process wait for.
 func drainNotice(cfg stack.Config) string {
-	if slices.ContainsFunc(cfg.Nodes, func(n stack.NodeConfig) bool { return n.KeepOnStop }) {
+	if cfg.KeepsOnStop() {
 		return "stopping when the tasks that cannot run on without the worker have ended; interrupt again to move them now"
 	}
 	return "stopping when the running tasks have ended; interrupt again to move them now"

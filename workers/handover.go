@@ -41,7 +41,11 @@ func (n *Node) restart() bool {
 		log = log.With("firstEndsAt", left.First.Round(time.Second))
 	}
 	log.Info("tasks run on for the next worker of the node")
-	call, end := context.WithTimeout(context.Background(), restartTimeout)
+	timeout := restartTimeout
+	if n.isCutOff() {
+		timeout = cutOffTimeout
+	}
+	call, end := context.WithTimeout(context.Background(), timeout)
 	defer end()
 	if err := registry.New(n.cfg.Client).Restart(call, n.cfg.Name, n.restartOf(left)); err != nil {
 		n.cfg.Logger.Warn("cannot announce that the node restarts; it will count as silent", "error", err)

@@ -133,6 +133,35 @@ func TestWorkerStoppedWhileItRegistersKeepsWhatARestartKeeps(t *testing.T) {
 	}
 }
 
+// TestRestartDoesNotWaitForTemporal checks that a node which keeps attempts stops before their leases are over although Temporal has
+// just stopped to answer, and that the next worker continues them.
+func TestRestartDoesNotWaitForTemporal(t *testing.T) {
+	t.Parallel()
+	k := newKept(t, workertest.Script{"long": {{Block: true}, {Block: true}}})
+	state, keep := filepath.Join(t.TempDir(), "state"), func(string) error { return nil }
+	first := k.StartBehindLink("a", k.setting(state, keep))
+	in := k.Input(`{name: away, tasks: {long: {type: shell, spec: {command: x}}}}`)
+	in.Definition.Tasks["long"].HeartbeatTimeout = "1m"
+	h := k.Submit(in)
+	k.AwaitRunning("long")
+	first.Cut()
+	began := time.Now()
+	first.Node.Drain(t.Context(), workertest.Limit)
+	first.Node.Stop()
+	if took := time.Since(began); took > 9*time.Second { // a worker of one lane waits for 10 s
+		t.Errorf("the stop took %s", took)
+	}
+	first.Mend()
+	k.start("a", state, keep)
+	workertest.Eventually(t, "the attempt continues", func() bool { return k.Calls()["long"] == 2 })
+	k.Fake.Release("long")
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", nil)
+	if long := run.Tasks["long"]; long.GetAttempt() != 0 {
+		t.Errorf("it was continued as %v", long)
+	}
+}
+
 // TestKeptAttemptEndsBeforeItsTaskStartsElsewhere checks that a node is offline if its worker does not come back, and that its
 // keeper has ended the attempt before another node starts the task.
 func TestKeptAttemptEndsBeforeItsTaskStartsElsewhere(t *testing.T) {

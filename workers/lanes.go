@@ -101,6 +101,19 @@ func (n *Node) StopLastLane() {
 	n.workers = n.workers[:last]
 }
 
+// stopWorkers stops the workers of all lanes, the newest first, and closes the channel once they have stopped. A worker waits for its
+// attempts, and for up to 10 s for the server.
+func (n *Node) stopWorkers() <-chan struct{} {
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for _, w := range slices.Backward(n.workers) {
+			w.Stop()
+		}
+	}()
+	return stopped
+}
+
 // serveLane starts a worker for a queue of the node.
 func (n *Node) serveLane(lane names.Lane, opts worker.Options, types map[string]any) error {
 	opts.DisableWorkflowWorker = true

@@ -286,19 +286,24 @@ func (n *Node) Stop() {
 		n.attempts.BeginDrain(time.Now(), stopReason)
 		// Detached attempts between two executions of their runs are about to be taken over.
 		ctx, cancel := context.WithTimeout(context.Background(), detachPatience)
-		n.attempts.AwaitDetached(ctx)
+		if !n.isCutOff() {
+			n.attempts.AwaitDetached(ctx)
+		}
 		cancel()
 		n.attempts.LetGo(stopReason)
 		restarts := n.restart()
 		unwatch()
-		for _, w := range slices.Backward(n.workers) {
-			w.Stop()
-		}
-		// The workers have already waited for the other attempts.
+		workersStopped := n.stopWorkers()
+		n.awaitAnswer(workersStopped)
+		// If the workers have stopped, they have already waited for the other attempts.
 		ctx, cancel = context.WithTimeout(context.Background(), nodeStopTimeout)
 		n.attempts.AwaitEnds(ctx)
 		n.recovered(ctx)
 		cancel()
+		select {
+		case <-workersStopped:
+		case <-time.After(cutOffTimeout):
+		}
 		defer n.unlock(!restarts && n.leave())
 		if err := n.workspaces.Close(); err != nil {
 			n.cfg.Logger.Warn("a private directory was not removed", "error", err)
@@ -324,7 +329,11 @@ func (n *Node) Drain(ctx context.Context, patience time.Duration) {
 	n.attempts.BeginDrain(time.Now().Add(patience), stopReason)
 	ctx, cancel := context.WithTimeout(ctx, patience+drainGrace)
 	defer cancel()
-	if n.attempts.AwaitQuiet(ctx) != nil {
+	await := n.attempts.AwaitQuiet
+	if n.isCutOff() { // no attempt is on its way
+		await = n.attempts.AwaitIdle
+	}
+	if await(ctx) != nil {
 		n.cfg.Logger.Warn("the node stops with unfinished attempts; they move to other nodes")
 	}
 }

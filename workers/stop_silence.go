@@ -10,7 +10,28 @@ const (
 	stopSilence = 6 * time.Second
 	// silencePoll is the interval at which a stopping node checks that.
 	silencePoll = time.Second
+	// cutOffSilence is how long Temporal may acknowledge no heartbeat of a node until it counts as away. One heartbeat may be late.
+	cutOffSilence = 3500 * time.Millisecond
+	// cutOffTimeout is how long a stopping node that restarts waits for an answer of Temporal while that counts as away.
+	cutOffTimeout = 500 * time.Millisecond
+	// cutOffPoll is the interval at which a stopping node checks whether it is cut off.
+	cutOffPoll = 100 * time.Millisecond
 )
+
+// awaitAnswer waits for something that only Temporal could answer, until the node is cut off.
+func (n *Node) awaitAnswer(answered <-chan struct{}) {
+	for !n.isCutOff() {
+		select {
+		case <-answered:
+			return
+		case <-time.After(cutOffPoll):
+		}
+	}
+}
+
+// isCutOff reports whether Temporal counts as away, so that a node that restarts waits for nothing that only Temporal could answer:
+// the leases of the attempts that it keeps run, and the next worker is to come before their end.
+func (n *Node) isCutOff() bool { return n.keepsAttempts() && n.presence.Silence() > cutOffSilence }
 
 // watchSilence logs what a stopping node waits for if Temporal does not answer, until the returned function is called.
 func (n *Node) watchSilence() (end func()) {

@@ -17,7 +17,10 @@ type SpoolOptions struct {
 	Dir string
 	// LimitBytes bounds the total size of the spooled values. 0 means 1 GiB.
 	LimitBytes int64
-	Logger     *slog.Logger
+	// HasSuccessor is set if another process is about to use Dir: it stores what this one cannot. Close then waits only shortly for
+	// a store that is away.
+	HasSuccessor bool
+	Logger       *slog.Logger
 }
 
 const defaultSpoolBytes = 1 << 30
@@ -74,7 +77,8 @@ type spooler struct {
 	spool *spool
 	log   *slog.Logger
 	// away is set if the last try did not get through.
-	away atomic.Bool
+	away         atomic.Bool
+	hasSuccessor bool
 
 	// added signals a new value in the spool to the loop; closing signals the end.
 	added   chan struct{}
@@ -101,7 +105,7 @@ func newSpooler(ctx context.Context, up upstream, o SpoolOptions) (*spooler, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &spooler{
-		upstream: up, spool: files, log: o.Logger,
+		upstream: up, spool: files, log: o.Logger, hasSuccessor: o.HasSuccessor,
 		added: make(chan struct{}, 1), closing: make(chan struct{}), ended: make(chan struct{}), cancel: cancel,
 	}
 	go s.upload(ctx)
@@ -236,15 +240,20 @@ func (s *spooler) keys(ctx context.Context, prefix string) iter.Seq2[string, err
 	}
 }
 
-// closeTimeout bounds how long close uploads values from the spool.
-const closeTimeout = 5 * time.Second
+// closeTimeout bounds how long close uploads values from the spool, and awayCloseTimeout if the store is away and another process
+// follows.
+const closeTimeout, awayCloseTimeout = 4 * time.Second, 500 * time.Millisecond
 
 // close leaves the upstream open.
 func (s *spooler) close() error {
 	close(s.closing)
+	timeout := closeTimeout
+	if s.hasSuccessor && s.away.Load() {
+		timeout = awayCloseTimeout
+	}
 	select {
 	case <-s.ended:
-	case <-time.After(closeTimeout):
+	case <-time.After(timeout):
 	}
 	s.cancel()
 	<-s.ended

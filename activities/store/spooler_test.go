@@ -548,6 +548,35 @@ func TestCloseStoresWhatItCan(t *testing.T) {
 	})
 }
 
+// TestCloseLeavesTheSpoolToASuccessor checks how long close waits for a store that is away, and that the values stay.
+func TestCloseLeavesTheSpoolToASuccessor(t *testing.T) {
+	for hasSuccessor, limit := range map[bool]time.Duration{true: awayCloseTimeout, false: closeTimeout} {
+		synctest.Test(t, func(t *testing.T) {
+			g, dir := newGateway(), t.TempDir()
+			g.away = true
+			s, err := newSpooler(t.Context(), g, SpoolOptions{Dir: dir, HasSuccessor: hasSuccessor})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustPut(t, s, chunk(0), "x")
+			began := time.Now()
+			if err := s.close(); err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(began); took != limit {
+				t.Errorf("close took %s, want %s", took, limit)
+			}
+			g.set(func() { g.away = false })
+			if err := spoolTo(t, g, dir).close(); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(g.order()); n != 1 {
+				t.Errorf("%d values are stored by the successor", n)
+			}
+		})
+	}
+}
+
 func TestSpoolBelongsToOneProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -145,9 +145,14 @@ func (l letGo) Error() string { return l.why.Error() }
 // Unwrap returns the underlying cause and executor.ErrLetGo.
 func (l letGo) Unwrap() []error { return []error{l.why, executor.ErrLetGo} }
 
+// lastBeatTimeout bounds the last heartbeat of an attempt that is left to the next worker, while its lease runs.
+const lastBeatTimeout = time.Second
+
 // beatLast ends the heartbeats of an attempt that is left to the next worker with one more, from which its lease counts. The
 // next worker raises the time-out of its activity.
 func (h *heartbeats) beatLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lastBeatTimeout)
+	defer cancel()
 	h.silence()
 	h.growth.limit = 0
 	h.progress.advance(func(e *historyv1.ExecuteProgress) {

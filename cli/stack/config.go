@@ -168,6 +168,11 @@ func (c Config) Drains() bool {
 	return slices.ContainsFunc(c.Nodes, func(n NodeConfig) bool { return n.DrainTimeout > 0 })
 }
 
+// KeepsOnStop reports whether any node leaves attempts to its next worker when it stops.
+func (c Config) KeepsOnStop() bool {
+	return slices.ContainsFunc(c.Nodes, func(n NodeConfig) bool { return n.KeepOnStop })
+}
+
 // SSHDoor sets how SSH clients reach a gateway.
 type SSHDoor struct {
 	// Address is where the gateway listens for SSH clients, or "" for nowhere.

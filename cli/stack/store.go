@@ -63,7 +63,7 @@ func (s *Stack) openGateways(cfg Config) {
 
 // openNodeStore returns the store for the nodes of a stack, with a spool that all of them share.
 func openNodeStore(ctx context.Context, s *store.Store, cfg Config) (*store.Store, error) {
-	spooling, err := s.WithSpool(ctx, store.SpoolOptions{Dir: cfg.SpoolDir, Logger: cfg.Logger})
+	spooling, err := s.WithSpool(ctx, store.SpoolOptions{Dir: cfg.SpoolDir, HasSuccessor: cfg.KeepsOnStop(), Logger: cfg.Logger})
 	if held, ok := errors.AsType[*filelock.HeldError](err); ok {
 		return nil, fmt.Errorf("the spool %s is in use: another worker of this name runs on this machine (process %d); choose another --name, or stop that one", cfg.SpoolDir, held.PID)
 	}
