@@ -5,19 +5,25 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"switchyard/cli/client"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
 func newRunsApprove(sys *system) *cobra.Command {
+	var version int32
 	return runAction{
 		use: "approve RUN [TASK]", short: "Approve a run or a task that waits for approval", least: 1, most: 2, reason: true,
 		long: `Approves a waiting task of type approval; without TASK, approves the run itself, which
-waits for an operator if the gateway was started with --approve-runs-of user.`,
+waits for an operator if the gateway was started with --approve-runs-of user. If a retry
+has changed the run, name the version that you have seen with --definition-version.`,
+		flags: func(flags *pflag.FlagSet) {
+			flags.Int32Var(&version, "definition-version", 0, "version of the run to approve, as runs get shows it; 0 is the run as submitted")
+		},
 		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
 			if task == "" {
-				return idOf(ctx, a, a.Runs.ApproveRun, &v1.ApproveRunRequest{Id: run, Reason: reason})
+				return idOf(ctx, a, a.Runs.ApproveRun, &v1.ApproveRunRequest{Id: run, Reason: reason, DefinitionVersion: version})
 			}
 			return idOf(ctx, a, a.Runs.ApproveTask, &v1.ApproveTaskRequest{Id: run, Task: task, Reason: reason})
 		},

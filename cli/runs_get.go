@@ -136,6 +136,8 @@ func approvalText(a *v1.RunApproval) string {
 	switch {
 	case a == nil:
 		return ""
+	case a.GetState() == v1.ApprovalPending && a.GetDefinitionVersion() > 0:
+		return fmt.Sprintf("waits for the approval of an operator: `switchyard runs approve RUN --definition-version %d`, or `reject RUN`", a.GetDefinitionVersion())
 	case a.GetState() == v1.ApprovalPending:
 		return "waits for the approval of an operator: `switchyard runs approve|reject RUN`"
 	case a.GetReason() != "":

@@ -44,7 +44,8 @@ type Config struct {
 	Tokens *tokens.Registry
 	// Vault holds the secrets of tasks. Default: the gateway stores no secrets.
 	Vault *vault.Vault
-	// ApproveUserRuns makes runs that users submit wait for the approval of an operator.
+	// ApproveUserRuns makes runs that users submit wait for the approval of an operator, and keeps the sessions of users out of
+	// their tasks.
 	ApproveUserRuns bool
 	// TLS configures https for Listen. Default: Listen serves http.
 	TLS *tls.Config

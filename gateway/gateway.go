@@ -61,7 +61,7 @@ func New(config Config) (*Gateway, error) {
 	})
 	g.tunnel = tunnel.New(tunnel.Config{
 		Client: config.Client, Nodes: config.Nodes, Index: g.index, Reader: g.reader, Store: config.Store, Signer: g.signer, Recorder: g.recorder,
-		Observer: config.Observer, PeerTLS: config.PeerTLS, Now: config.Now, Log: config.Logger,
+		Observer: config.Observer, ApproveUserRuns: config.ApproveUserRuns, PeerTLS: config.PeerTLS, Now: config.Now, Log: config.Logger,
 	})
 	g.tunnel.SetURL(config.PeerURL)
 	return g, nil

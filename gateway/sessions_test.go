@@ -331,6 +331,39 @@ func TestSessionIsForThoseWhoReachItsRun(t *testing.T) {
 	}
 }
 
+// TestSessionChangesNoApprovedTask opens sessions of every kind in tasks of a run that needs an approval. Only an operator enters a
+// task that is no machine.
+func TestSessionChangesNoApprovedTask(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir(), func(c *Config) { c.ApproveUserRuns = true })
+	ann, _ := f.token(t, "ann", v1.RoleUser)
+	op, _ := f.token(t, "op", v1.RoleOperator)
+	const node = "session-approved"
+	f.client = f.dialAs(t, ann)
+	id := f.submitDocument(t, "name: approved\ntasks: {build: {type: shell, spec: {command: make}}, desk: {type: vps, spec: {image: debian}, parallel: 2}}")
+	startAttempt(t, id, node, "build", 3)
+	startAttempt(t, id, node, "desk[1]", 4)
+	f.awaitLink(t, scriptedNode(t, f.server.URL(), f.nodeToken(t, node), node), node)
+	for kind, isOpen := range map[string]bool{
+		wire.KindExec: false, wire.KindConnect: true, wire.KindListen: false, wire.KindSFTP: false, wire.KindReadTar: true, wire.KindWriteTar: false,
+	} {
+		for _, test := range []struct {
+			token, task string
+			isOpen      bool
+		}{{ann, "build", isOpen}, {ann, "desk[1]", true}, {op, "build", true}} {
+			header := &v1.SessionHeader{Kind: kind, RunId: id, Task: test.task, Port: 80, Path: "x", Exec: &v1.SessionExec{Command: []string{"true"}}}
+			conn, _, err := mustDial(t, f.server.URL(), test.token).open(t.Context(), header)
+			if err == nil {
+				_ = conn.Close()
+			}
+			refused, _ := errors.AsType[*wire.RefusedError](err)
+			if test.isOpen && err != nil || !test.isOpen && (refused == nil || refused.Code != "permission_denied" || !strings.Contains(refused.Message, "ask an operator to open it")) {
+				t.Errorf("%s in %s, as an operator: %t: %v", kind, test.task, test.token == op, err)
+			}
+		}
+	}
+}
+
 // TestSessionIsForwardedToGatewayOfNode uses two gateways with one store, and a node that moves from one to the
 // other.
 func TestSessionIsForwardedToGatewayOfNode(t *testing.T) {

@@ -224,16 +224,17 @@ func TestRunsGetTheDefaultsOfTheFleet(t *testing.T) {
 	hasDefaults("a run of a schedule", in)
 }
 
-// TestApprovalCoversWhatWasSubmitted changes what an approval covers through every door: replaced workflows, here and below, and new
-// limits of agents.
+// TestApprovalCoversWhatWasSubmitted changes what an approval covers: stored workflows are replaced, here and below, and retries give
+// agents new limits or repeat tasks. Each version of the run has to be approved by its number.
 func TestApprovalCoversWhatWasSubmitted(t *testing.T) {
 	t.Parallel()
-	f := startLocked(t, t.TempDir(), func(c *Config) { c.ApproveUserRuns = true })
+	dir := t.TempDir()
+	f := startLocked(t, dir, func(c *Config) { c.ApproveUserRuns = true })
 	dial := func(role string) (runs switchyardv1connect.RunServiceClient, token string) {
 		token, _ = f.token(t, "name-of-"+role, role)
 		return f.dialAs(t, token), token
 	}
-	user, _ := dial(v1.RoleUser)
+	user, userToken := dial(v1.RoleUser)
 	operator, token := dial(v1.RoleOperator)
 	put := func(name, tasks string) {
 		t.Helper()
@@ -247,14 +248,25 @@ func TestApprovalCoversWhatWasSubmitted(t *testing.T) {
 	put("covered-inner", "a: {type: shell, spec: {command: second}}")
 	set(t, id, "writer", 1, &v1.Task{State: "failed", Type: "subagent"})
 	raised := map[string]*v1.AgentLimits{"writer": {MaxTurns: 9}}
+	unlocked := startLocked(t, dir).dialAs(t, userToken) // a gateway that requires no approval
 	for generation, retry := range []struct {
 		by       switchyardv1connect.RunServiceClient
-		limits   map[string]*v1.AgentLimits
+		request  *v1.RetryRunRequest
 		version  int32
 		approved bool // by the role of who retries
-	}{{user, nil, 0, false}, {user, raised, 1, false}, {user, raised, 1, false}, {operator, map[string]*v1.AgentLimits{"writer": {MaxTurns: 10}}, 2, true}, {user, raised, 3, false}} {
+	}{
+		{user, &v1.RetryRunRequest{}, 0, false},
+		{user, &v1.RetryRunRequest{Limits: raised}, 1, false},
+		{user, &v1.RetryRunRequest{Limits: raised}, 1, false},
+		{operator, &v1.RetryRunRequest{Limits: map[string]*v1.AgentLimits{"writer": {MaxTurns: 10}}}, 2, true},
+		{unlocked, &v1.RetryRunRequest{Limits: raised}, 3, false},
+		{user, &v1.RetryRunRequest{From: []string{"inline"}}, 4, false},
+		{operator, &v1.RetryRunRequest{From: []string{"writer"}}, 5, true},
+		{user, &v1.RetryRunRequest{}, 5, true},
+	} {
 		end(t, id, "failed")
-		do(t, retry.by.RetryRun, &v1.RetryRunRequest{Id: id, Limits: retry.limits})
+		retry.request.Id = id
+		do(t, retry.by.RetryRun, retry.request)
 		in := f.inputOf(t, id)
 		if in.GetDefinitionVersion() != retry.version || in.GetNeedsApproval() == retry.approved {
 			t.Errorf("generation %d: version %d, needs approval: %t", generation+1, in.GetDefinitionVersion(), in.GetNeedsApproval())
@@ -262,6 +274,12 @@ func TestApprovalCoversWhatWasSubmitted(t *testing.T) {
 		if got := in.GetWorkflows().GetDefinitions()["covered-inner"].GetTasks()["a"].GetSpec().AsMap()["command"]; got != "first" {
 			t.Errorf("generation %d starts %v", generation+1, got)
 		}
+		if retry.version > 0 {
+			refused(t, "approve what was submitted", operator.ApproveRun, &v1.ApproveRunRequest{Id: id}, connect.CodeAborted,
+				fmt.Sprintf("approve it with --definition-version %d", retry.version))
+		}
+		// The scripted run receives no decisions.
+		refused(t, "approve what waits", operator.ApproveRun, &v1.ApproveRunRequest{Id: id, DefinitionVersion: retry.version}, connect.CodeAborted, "does not support")
 		set(t, id, "writer", int32(generation)+2, &v1.Task{State: "failed", Type: "subagent"})
 	}
 	end(t, id, "failed")

@@ -17,6 +17,7 @@ type decision struct {
 	approve bool
 	task    string // empty means the only waiting approval
 	reason  string
+	version int32 // of the run to approve; see ApproveRunRequest.definition_version
 }
 
 const decisionHelp = "a decision is text that begins with approve or reject, or a data part such as " + `{"decision": "approve", "task": "gate", "reason": "looks good"}`
@@ -24,8 +25,11 @@ const decisionHelp = "a decision is text that begins with approve or reject, or 
 // verdicts maps the words of a decision to whether they approve.
 var verdicts = map[string]bool{"approve": true, v1.ApprovalApproved: true, "yes": true, "reject": false, v1.ApprovalRejected: false, "no": false}
 
-// decisionOf parses a decision, either from the data fields `decision`, `task` and `reason` or from text. The first word of
-// the text decides and the rest is the reason.
+// versionField is the field of a decision with the version of the run to approve.
+const versionField = "definitionVersion"
+
+// decisionOf parses a decision, either from the data fields `decision`, `task`, `reason` and `definitionVersion` or from text. The
+// first word of the text decides and the rest is the reason.
 func decisionOf(m *a2a.Message) (decision, error) {
 	c, err := contentOf(m)
 	if err != nil {
@@ -37,9 +41,15 @@ func decisionOf(m *a2a.Message) (decision, error) {
 		fields := map[string]*string{"decision": &word, "task": &d.task, "reason": &d.reason}
 		d.reason = c.text
 		for name, value := range c.data {
+			if version, isNumber := value.(float64); name == versionField && isNumber && version == float64(int32(version)) {
+				d.version = int32(version)
+				continue
+			}
 			text, isText := value.(string)
 			field, known := fields[name]
 			switch {
+			case name == versionField:
+				return d, errorf(a2a.ErrInvalidParams, "`%s` in the data of the message must be an integer", name)
 			case !known:
 				return d, errorf(a2a.ErrInvalidParams, "the data of the message has an unknown field %q; %s", name, decisionHelp)
 			case !isText:
@@ -84,7 +94,7 @@ func (a *agent) applyDecision(ctx context.Context, m *a2a.Message) error {
 // decideRun approves or rejects the start of a run.
 func (a *agent) decideRun(ctx context.Context, run string, d decision) error {
 	if d.approve {
-		_, err := a.Runs.ApproveRun(ctx, connect.NewRequest(&v1.ApproveRunRequest{Id: run, Reason: d.reason}))
+		_, err := a.Runs.ApproveRun(ctx, connect.NewRequest(&v1.ApproveRunRequest{Id: run, Reason: d.reason, DefinitionVersion: d.version}))
 		return err
 	}
 	_, err := a.Runs.RejectRun(ctx, connect.NewRequest(&v1.RejectRunRequest{Id: run, Reason: d.reason}))

@@ -68,6 +68,8 @@ func TestDecisionIsReadFromTextOrData(t *testing.T) {
 		"no":                {[]*a2a.Part{a2a.NewTextPart("No.")}, decision{}, ""},
 		"data":              {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "reject", "task": "gate", "reason": "too early"})}, decision{task: "gate", reason: "too early"}, ""},
 		"data with text":    {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "approve"}), a2a.NewTextPart("looks good")}, decision{approve: true, reason: "looks good"}, ""},
+		"data of a version": {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "approve", "definitionVersion": 2.0})}, decision{approve: true, version: 2}, ""},
+		"half a version":    {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "approve", "definitionVersion": 1.5})}, decision{}, "must be an integer"},
 		"nothing":           {nil, decision{}, `"" is not a decision`},
 		"another word":      {[]*a2a.Part{a2a.NewTextPart("disapprove")}, decision{}, `"disapprove" is not a decision; a decision is text that begins with approve or reject`},
 		"data without one":  {[]*a2a.Part{a2a.NewDataPart(map[string]any{"task": "gate"}), a2a.NewTextPart("ship")}, decision{}, `"ship" is not a decision`},

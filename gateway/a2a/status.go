@@ -93,7 +93,7 @@ func isSettled(state a2a.TaskState) bool { return state.Terminal() || isInterrup
 func (o *observation) text() string {
 	switch state := o.state(); {
 	case state == a2a.TaskStateAuthRequired:
-		return "the run awaits approval by an operator; " + decisionHelp
+		return "the run awaits approval by an operator; " + decisionHelp + versionHelp(o.run.GetApproval().GetDefinitionVersion())
 	case state == a2a.TaskStateInputRequired:
 		var lines []string
 		for _, asked := range o.approvals() {
@@ -108,6 +108,14 @@ func (o *observation) text() string {
 		return o.run.GetProblem()
 	}
 	return fmt.Sprintf("%s; %d of %d tasks have ended", o.run.GetState(), len(o.ended), o.total)
+}
+
+// versionHelp returns how to approve a run that a retry has changed, or "" for a run as it was submitted.
+func versionHelp(version int32) string {
+	if version == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; a retry has changed the run, so an approval also has {%q: %d}", versionField, version)
 }
 
 // summary returns the state with its text. Equal summaries mean an unchanged status.

@@ -49,6 +49,10 @@ func TestStatusContainsPendingApprovals(t *testing.T) {
 	if status = o.status(time.Unix(1, 0)); status.State != a2a.TaskStateAuthRequired {
 		t.Errorf("a run that may not start: %+v", status)
 	}
+	o.run.Approval.DefinitionVersion = 2
+	if text := o.text(); !strings.Contains(text, `an approval also has {"definitionVersion": 2}`) {
+		t.Errorf("a run that a retry has changed: %s", text)
+	}
 	o.run.State, o.run.Approval.State = v1.RunRunning, v1.ApprovalApproved
 	o.update(map[string]*v1.Task{"gate": approval(v1.TaskCompleted), "other": {Type: v1.TypeVPS, State: v1.TaskLost, Notice: "its node is away"}})
 	if status = o.status(time.Unix(1, 0)); status.State != a2a.TaskStateWorking || status.Message.Parts[0].Text() != "running; 2 of 3 tasks have ended" {

@@ -60,6 +60,9 @@ func (p *Principal) IsVerified() bool {
 // SeesAll reports whether the principal may see what others own.
 func (p *Principal) SeesAll() bool { return p.Role.Includes(v1.Role_ROLE_OPERATOR) }
 
+// NeedsApproval reports whether runs of the principal wait for an operator where runs of users do.
+func (p *Principal) NeedsApproval() bool { return p.IsVerified() && !p.SeesAll() }
+
 // Owns reports whether the principal owns what owner has submitted. Runs of a schedule belong to no one, whatever the name
 // of the principal is.
 func (p *Principal) Owns(owner string) bool {

@@ -41,13 +41,15 @@ func (ds decisions) RejectTask(ctx context.Context, req *connect.Request[v1.Reje
 
 // ApproveRun approves a run that waits for approval, which then starts.
 func (ds decisions) ApproveRun(ctx context.Context, req *connect.Request[v1.ApproveRunRequest]) (*connect.Response[v1.ApproveRunResponse], error) {
-	id, err := ds.decideRun(ctx, req.Msg.GetId(), names.ApproveRunUpdate, v1.ApprovalApproved, req.Msg.GetReason())
+	isSeen := func(version int32) bool { return version == req.Msg.GetDefinitionVersion() }
+	id, err := ds.decideRun(ctx, req.Msg.GetId(), names.ApproveRunUpdate, v1.ApprovalApproved, req.Msg.GetReason(), isSeen)
 	return respond(&v1.ApproveRunResponse{Id: id}, err)
 }
 
 // RejectRun rejects a run that waits for approval, which then ends.
 func (ds decisions) RejectRun(ctx context.Context, req *connect.Request[v1.RejectRunRequest]) (*connect.Response[v1.RejectRunResponse], error) {
-	id, err := ds.decideRun(ctx, req.Msg.GetId(), names.RejectRunUpdate, v1.ApprovalRejected, req.Msg.GetReason())
+	anyVersion := func(int32) bool { return true }
+	id, err := ds.decideRun(ctx, req.Msg.GetId(), names.RejectRunUpdate, v1.ApprovalRejected, req.Msg.GetReason(), anyVersion)
 	return respond(&v1.RejectRunResponse{Id: id}, err)
 }
 
@@ -58,7 +60,11 @@ func (ds decisions) decideTask(ctx context.Context, text, task, update, verdict,
 		return "", err
 	}
 	decide := func(workflow string) error {
-		d, err := ds.signedDecision(ctx, &historyv1.Decision{Workflow: workflow, Task: task, Verdict: verdict, Reason: reason})
+		desc, err := ds.reader.Describe(ctx, workflow)
+		if err != nil {
+			return err
+		}
+		d, err := ds.signedDecision(ctx, desc, &historyv1.Decision{Workflow: workflow, Task: task, Verdict: verdict, Reason: reason})
 		if err != nil {
 			return err
 		}
@@ -73,8 +79,9 @@ func (ds decisions) decideTask(ctx context.Context, text, task, update, verdict,
 	return id, err
 }
 
-// decideRun sends a decision to the run that it is about. The user who submitted the run may not decide.
-func (ds decisions) decideRun(ctx context.Context, text, update, verdict, reason string) (id string, err error) {
+// decideRun sends a decision to the run that it is about. The user who submitted the run may not decide. mayDecide reports whether
+// the decision is about a version of the run.
+func (ds decisions) decideRun(ctx context.Context, text, update, verdict, reason string, mayDecide func(version int32) bool) (id string, err error) {
 	id, err = ds.index.Resolve(ctx, text)
 	if err != nil {
 		return "", err
@@ -86,23 +93,28 @@ func (ds decisions) decideRun(ctx context.Context, text, update, verdict, reason
 	if p := auth.From(ctx); p.Owns(runindex.OwnerOf(desc.GetWorkflowExecutionInfo())) {
 		return "", connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s submitted run %s and cannot decide about it; ask another operator", p.Name, id))
 	}
-	d, err := ds.signedDecision(ctx, &historyv1.Decision{Workflow: id, Verdict: verdict, Reason: reason})
+	in, err := ds.reader.Input(ctx, desc.GetWorkflowExecutionInfo().GetExecution())
+	if err != nil {
+		return "", err
+	}
+	if version := in.GetDefinitionVersion(); !mayDecide(version) {
+		return "", rpcerror.WrongState(
+			"run %s waits with version %d of its definition: a retry has changed or repeats what was approved before; look at `switchyard runs get %s` and approve it with --definition-version %d",
+			id, version, id, version)
+	}
+	d, err := ds.signedDecision(ctx, desc, &historyv1.Decision{Workflow: id, Verdict: verdict, Reason: reason})
 	if err != nil {
 		return "", err
 	}
 	return id, ds.updater.Send(ctx, id, update, &historyv1.RunCommand{Reason: reason, By: auth.From(ctx).Name, Decision: d})
 }
 
-// signedDecision completes and signs a decision of the caller, or returns nil if the caller's identity is not
-// verified.
-func (ds decisions) signedDecision(ctx context.Context, d *historyv1.Decision) (*historyv1.Decision, error) {
+// signedDecision completes and signs a decision of the caller about a described workflow, or returns nil if the caller's identity is
+// not verified.
+func (ds decisions) signedDecision(ctx context.Context, desc *runview.Description, d *historyv1.Decision) (*historyv1.Decision, error) {
 	p := auth.From(ctx)
 	if !p.IsVerified() {
 		return nil, nil
-	}
-	desc, err := ds.reader.Describe(ctx, d.GetWorkflow())
-	if err != nil {
-		return nil, err
 	}
 	d.Execution, d.By, d.Role, d.At = desc.GetWorkflowExecutionInfo().GetFirstRunId(), p.Name, p.Role.Word(), timestamppb.New(ds.now())
 	if err := ds.signer.Sign(ctx, d); err != nil {

@@ -35,9 +35,9 @@ type Reopener struct {
 	approvals  approvals
 }
 
-// approvals decides which changed definitions need an approval. It is safe for concurrent use.
+// approvals decides which changed runs need an approval. It is safe for concurrent use.
 type approvals interface {
-	// RequireApproval makes a run wait for the approval of an operator if the caller needs one for its definition.
+	// RequireApproval makes a run wait for the approval of an operator if the caller needs one for it.
 	RequireApproval(ctx context.Context, in *historyv1.RunInput) error
 }
 
@@ -65,7 +65,7 @@ func (r Reopener) Reopen(ctx context.Context, desc *runview.Description, again *
 	next.Generation, next.Retry, next.Rerun, next.State = again.GetGeneration(), again.GetRetry(), again.GetRerun(), nil
 	next.By, next.Terminated = auth.From(ctx).Name, ""
 	definition := withAgentLimits(next.GetDefinition(), limits)
-	if !proto.Equal(definition, next.GetDefinition()) { // an approval does not cover what it has not seen
+	if !proto.Equal(definition, next.GetDefinition()) || len(again.GetRerun().GetFrom()) > 0 { // an approval covers neither
 		next.Definition = definition
 		next.DefinitionVersion++
 		if err := r.approvals.RequireApproval(ctx, next); err != nil {

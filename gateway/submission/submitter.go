@@ -111,10 +111,10 @@ func (s *Submitter) recordSubmitter(ctx context.Context, in *historyv1.RunInput)
 }
 
 // RequireApproval makes a run wait for the approval of an operator if the caller needs one for its definition, and freezes the
-// stored workflows that the approval covers.
+// stored workflows that the approval covers. A run that has needed an approval needs one also at a gateway that requires none.
 func (s *Submitter) RequireApproval(ctx context.Context, in *historyv1.RunInput) (err error) {
 	p := auth.From(ctx)
-	in.NeedsApproval = s.ApproveUserRuns && p.IsVerified() && !p.SeesAll()
+	in.NeedsApproval = (s.ApproveUserRuns || in.Workflows != nil) && p.NeedsApproval()
 	if in.NeedsApproval && in.Workflows == nil {
 		in.Workflows, err = s.Definitions.Freeze(ctx, in.GetDefinition())
 	}

@@ -46,6 +46,8 @@ type Config struct {
 	Recorder *audit.Recorder
 	// Observer makes the hub refuse all sessions and links.
 	Observer bool
+	// ApproveUserRuns makes the hub refuse what a user could change by a session in a task of a run that was approved.
+	ApproveUserRuns bool
 	// PeerTLS is the TLS config for gateways with an https URL; nil means the certificate authorities of the system.
 	PeerTLS *tls.Config
 	Now     func() time.Time

@@ -104,6 +104,11 @@ func (h *Hub) openAudited(ctx context.Context, asked *v1.SessionHeader, entry *a
 	if err != nil {
 		return nil, nil, rpcerror.ToConnect(err)
 	}
+	isApproved := h.config.ApproveUserRuns || in.GetWorkflows() != nil
+	if isApproved && caller.NeedsApproval() && changesTask(asked.GetKind()) && !v1.Lasts(typeIn(in.GetDefinition(), found.name)) {
+		return nil, nil, denied("the approval of run %s does not cover what a session changes in task %s; ask an operator to open it, or submit a machine (a task of type %s), which is approved to be entered",
+			run, found.name, v1.TypeVPS)
+	}
 	header := proto.CloneOf(asked)
 	header.RunId, header.Task, header.Chain, header.Claim, header.Node = run, found.name, in.GetChain(), found.claim, found.node
 	header.By, header.Ticket = caller.Name, nil
@@ -114,6 +119,9 @@ func (h *Hub) openAudited(ctx context.Context, asked *v1.SessionHeader, entry *a
 	reply.RunId, reply.Task, reply.Claim, reply.Node = run, found.name, found.claim, found.node
 	return conn, reply, nil
 }
+
+// changesTask reports whether a session of a kind can change what a task does.
+func changesTask(kind string) bool { return kind != wire.KindConnect && kind != wire.KindReadTar }
 
 func callerName(p *auth.Principal) string {
 	if p.Name == "" {

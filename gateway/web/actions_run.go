@@ -4,11 +4,23 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strconv"
 
 	"connectrpc.com/connect"
 
+	"switchyard/gateway/auth"
+	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+// versionField names the field of approve-run with the version of the run that the page shows.
+const versionField = "version"
+
+// approveRun returns the button that approves a run in the version that is shown.
+func approveRun(run *v1.Run, caller *auth.Principal) Action {
+	version := strconv.Itoa(int(run.GetApproval().GetDefinitionVersion()))
+	return newAction("approve-run", run.GetId(), caller, "run", run.GetId(), versionField, version)
+}
 
 // runActions are the actions on runs. Their field run is the ID of the run.
 var runActions = []actionKind{
@@ -64,7 +76,11 @@ var runActions = []actionKind{
 	{
 		verb: "approve-run", label: "Approve", call: runService + "ApproveRun", reason: true,
 		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
-			_, err := s.runs.ApproveRun(ctx, connect.NewRequest(&v1.ApproveRunRequest{Id: form.Get("run"), Reason: form.Get(reasonField)}))
+			version, err := strconv.ParseInt(form.Get(versionField), 10, 32)
+			if err != nil {
+				return "", "", rpcerror.Invalid("the form names no version of run %s; reload the page", form.Get("run"))
+			}
+			_, err = s.runs.ApproveRun(ctx, connect.NewRequest(&v1.ApproveRunRequest{Id: form.Get("run"), Reason: form.Get(reasonField), DefinitionVersion: int32(version)}))
 			return "Run " + form.Get("run") + " is approved and starts.", "", err
 		},
 	},

@@ -86,6 +86,7 @@ func TestActionsCallTheirServices(t *testing.T) {
 		want             proto.Message // nil means that the action is refused
 	}{
 		{fleet, v1.RoleUser, "/ui/approvals", "approve-task", []string{"run", "ship-1", "task", "ask", "reason", "looks good"}, "", &v1.ApproveTaskRequest{Id: "ship-1", Task: "ask", Reason: "looks good"}},
+		{fleet, v1.RoleOperator, "/ui/approvals", "approve-run", []string{"run", "deploy-1", "reason", "seen"}, "is approved", &v1.ApproveRunRequest{Id: "deploy-1", Reason: "seen", DefinitionVersion: 2}},
 		{fleet, v1.RoleOperator, "/ui/approvals", "reject-run", []string{"run", "deploy-1", "reason", "too late"}, "", &v1.RejectRunRequest{Id: "deploy-1", Reason: "too late"}},
 		{fleet, v1.RoleUser, "/ui/dead-letters", "retry-dead-letters", []string{"run", "build-1"}, "Run build-1 continues with compile, test.", &v1.RetryDeadLetterRequest{Run: "build-1"}},
 		{fleet, v1.RoleUser, "/ui/dead-letters", "retry-dead-letter", []string{"run", "deploy-2", "task", "push"}, "", &v1.RetryDeadLetterRequest{Run: "deploy-2", Task: "push"}},

@@ -63,13 +63,14 @@ func (h *runHeaders) readHeaders(ctx context.Context, s services, runs []*v1.Run
 	return found
 }
 
-// pendingApproval returns the listed runs that await approval before they start. Other runs in the state pending_approval
+// pendingApproval returns the listed runs that await approval before they start, with their approval. Other runs in the state pending_approval
 // wait for approval tasks.
 func (h *runHeaders) pendingApproval(ctx context.Context, s services, list *v1.ListRunsResponse) *v1.ListRunsResponse {
 	headers := h.readHeaders(ctx, s, list.GetItems())
 	waiting := &v1.ListRunsResponse{NextPageToken: list.GetNextPageToken()}
 	for _, run := range list.GetItems() {
-		if headers[run.GetId()].GetApproval().GetState() == v1.ApprovalPending {
+		if approval := headers[run.GetId()].GetApproval(); approval.GetState() == v1.ApprovalPending {
+			run.Approval = approval
 			waiting.Items = append(waiting.Items, run)
 		}
 	}

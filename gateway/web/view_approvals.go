@@ -55,9 +55,7 @@ func openApprovals(w *Web, req request) viewSource {
 		for _, run := range runs.GetItems() {
 			view.Waiting = append(view.Waiting, approvalRow{
 				Run: run.GetId(), Workflow: run.GetName(), By: run.GetSubmittedBy(), Since: run.GetCreatedAt(), Message: "may this run start?",
-				Actions: []Action{
-					newAction("approve-run", run.GetId(), req.caller, "run", run.GetId()), newAction("reject-run", run.GetId(), req.caller, "run", run.GetId()),
-				},
+				Actions: []Action{approveRun(run, req.caller), newAction("reject-run", run.GetId(), req.caller, "run", run.GetId())},
 			})
 		}
 		by := owners.readHeaders(ctx, w.services, runsOf(tasks.GetItems()))

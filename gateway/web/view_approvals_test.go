@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	approveTask = switchyardv1connect.RunServiceApproveTaskProcedure
-	rejectRun   = switchyardv1connect.RunServiceRejectRunProcedure
+	approveTask    = switchyardv1connect.RunServiceApproveTaskProcedure
+	approveRunCall = switchyardv1connect.RunServiceApproveRunProcedure
+	rejectRun      = switchyardv1connect.RunServiceRejectRunProcedure
 )
 
 func newServicesWithApprovals() *servicetest.Fake {
@@ -28,9 +29,10 @@ func newServicesWithApprovals() *servicetest.Fake {
 		if req.GetId() == "ship-1" { // waits only for its task
 			return &v1.GetRunResponse{Run: &v1.Run{Id: "ship-1", SubmittedBy: "ann"}}, nil
 		}
-		return &v1.GetRunResponse{Run: &v1.Run{Id: "deploy-1", Approval: &v1.RunApproval{State: v1.ApprovalPending}}}, nil
+		return &v1.GetRunResponse{Run: &v1.Run{Id: "deploy-1", Approval: &v1.RunApproval{State: v1.ApprovalPending, DefinitionVersion: 2}}}, nil
 	})
 	servicetest.AnswerWith(f, approveTask, &v1.ApproveTaskResponse{})
+	servicetest.AnswerWith(f, approveRunCall, &v1.ApproveRunResponse{})
 	servicetest.AnswerWith(f, rejectRun, &v1.RejectRunResponse{})
 	return f
 }

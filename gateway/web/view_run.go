@@ -182,6 +182,10 @@ func actionsOfRun(run *v1.Run, caller *auth.Principal) []Action {
 	}
 	var actions []Action
 	for _, verb := range verbs {
+		if verb == "approve-run" {
+			actions = append(actions, approveRun(run, caller))
+			continue
+		}
 		actions = append(actions, newAction(verb, run.GetId(), caller, "run", run.GetId()))
 	}
 	return actions

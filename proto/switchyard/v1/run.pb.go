@@ -256,7 +256,8 @@ type RunApproval struct {
 	At *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
 	// Reason, shown to people.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Version of the definition that the decision is about: 0 as submitted, one more for each retry that changed it.
+	// Version of the run that the decision is about: 0 as submitted, one more for each retry that changed the definition
+	// or repeats tasks that may have completed.
 	DefinitionVersion int32 `protobuf:"varint,5,opt,name=definition_version,json=definitionVersion,proto3" json:"definition_version,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache

@@ -418,9 +418,12 @@ type ApproveRunRequest struct {
 	// Run to approve.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Reason, shown to people.
-	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Version that is approved, as in RunApproval.definition_version: 0 approves the run as it was submitted. Fails with
+	// Aborted if the run waits with another version.
+	DefinitionVersion int32 `protobuf:"varint,3,opt,name=definition_version,json=definitionVersion,proto3" json:"definition_version,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ApproveRunRequest) Reset() {
@@ -465,6 +468,13 @@ func (x *ApproveRunRequest) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *ApproveRunRequest) GetDefinitionVersion() int32 {
+	if x != nil {
+		return x.DefinitionVersion
+	}
+	return 0
 }
 
 // ApproveRunResponse confirms that the run may start.
@@ -1445,10 +1455,11 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\"\n" +
 	"\x10PauseRunResponse\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"N\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x86\x01\n" +
 	"\x11ApproveRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12 \n" +
-	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x06reason\"$\n" +
+	"\x06reason\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x06reason\x126\n" +
+	"\x12definition_version\x18\x03 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x11definitionVersion\"$\n" +
 	"\x12ApproveRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"M\n" +
 	"\x10RejectRunRequest\x12\x17\n" +

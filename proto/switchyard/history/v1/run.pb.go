@@ -81,8 +81,8 @@ type RunInput struct {
 	SignedDecisions bool `protobuf:"varint,23,opt,name=signed_decisions,json=signedDecisions,proto3" json:"signed_decisions,omitempty"`
 	// For a partition: scope of the cached results that the run reads and writes; see EvaluateRequest.cache_scope.
 	CacheScope string `protobuf:"bytes,24,opt,name=cache_scope,json=cacheScope,proto3" json:"cache_scope,omitempty"`
-	// Version of the definition: 0 as it was submitted, one more for each generation that changed it. An approval is for one
-	// version.
+	// Version of what an approval covers: 0 as it was submitted, one more for each generation that changed the definition or
+	// repeats tasks that may have completed. An approval is for one version.
 	DefinitionVersion int32 `protobuf:"varint,25,opt,name=definition_version,json=definitionVersion,proto3" json:"definition_version,omitempty"`
 	// Stored workflows that the run names, as they were when it was submitted for approval; runs started by its tasks inherit
 	// them. Absent if such runs read what is stored when they start.
