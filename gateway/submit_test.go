@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/activities/store/storekey"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -224,8 +225,8 @@ func TestRunsGetTheDefaultsOfTheFleet(t *testing.T) {
 	hasDefaults("a run of a schedule", in)
 }
 
-// TestApprovalCoversWhatWasSubmitted changes what an approval covers: stored workflows are replaced, here and below, and retries give
-// agents new limits or repeat tasks. Each version of the run has to be approved by its number.
+// TestApprovalCoversWhatWasSubmitted changes what an approval covers: stored workflows and environments are replaced, here and below,
+// and retries give agents new limits or repeat tasks. Each version of the run has to be approved by its number.
 func TestApprovalCoversWhatWasSubmitted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -240,11 +241,20 @@ func TestApprovalCoversWhatWasSubmitted(t *testing.T) {
 		t.Helper()
 		answer(t, dialService(t, f, switchyardv1connect.NewWorkflowServiceClient, token).PutWorkflow, putRequest("name: "+name+"\ntasks: {"+tasks+"}"))
 	}
-	put("covered-inner", "a: {type: shell, spec: {command: first}}")
+	environment := func(digest string) {
+		t.Helper()
+		if err := f.config.Store.PutMessage(t.Context(), storekey.EnvironmentName("covered"), &v1.Environment{Name: "covered", Digest: digest}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	environment("first")
+	put("covered-inner", "a: {type: shell, spec: {command: first}}, "+
+		"b: {type: run, spec: {definition: {name: y, tasks: {c: {type: container, spec: {environment: covered}}}}}}")
 	put("covered-outer", "a: {type: run, spec: {workflow: covered-inner}}")
 	f.client = user
 	id := f.submitDocument(t, "name: covered\ntasks: {writer: {type: subagent, spec: {prompt: write, model: m, maxTurns: 3}}, "+
 		`inline: {type: run, spec: {definition: {name: x, tasks: {b: {type: run, condition: "workflow.input.n == 1", spec: {workflow: covered-outer}}}}}}}`)
+	environment("second")
 	put("covered-inner", "a: {type: shell, spec: {command: second}}")
 	set(t, id, "writer", 1, &v1.Task{State: "failed", Type: "subagent"})
 	raised := map[string]*v1.AgentLimits{"writer": {MaxTurns: 9}}
@@ -273,6 +283,9 @@ func TestApprovalCoversWhatWasSubmitted(t *testing.T) {
 		}
 		if got := in.GetWorkflows().GetDefinitions()["covered-inner"].GetTasks()["a"].GetSpec().AsMap()["command"]; got != "first" {
 			t.Errorf("generation %d starts %v", generation+1, got)
+		}
+		if got := in.GetWorkflows().GetEnvironments().GetDigests()["covered"]; got != "first" {
+			t.Errorf("generation %d starts the environment %q", generation+1, got)
 		}
 		if retry.version > 0 {
 			refused(t, "approve what was submitted", operator.ApproveRun, &v1.ApproveRunRequest{Id: id}, connect.CodeAborted,

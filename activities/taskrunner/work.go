@@ -70,6 +70,9 @@ func (w *work) prepare(ctx context.Context, m *member) (*historyv1.ExecuteRespon
 		return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonBadSpec, Result: &v1.TaskResult{ExitCode: -1}, Error: fmt.Sprintf(
 			"the command names $%s, and node %s has no shared folder; add constraints.requiresCapabilities: {%s: \"true\"} to the task", v1.SharedDirVariable, n.Name, v1.SharedDirCapability)}, nil
 	}
+	if failed, err := n.checkApprovedEnvironments(ctx, req, spec); failed != nil || err != nil {
+		return failed, err
+	}
 	w.spec = spec
 	if keys := loginKeys(req, spec); keys != "" {
 		w.attempt.progress.advance(func(p *historyv1.ExecuteProgress) { p.SshPublicKey = keys })

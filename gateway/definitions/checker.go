@@ -26,9 +26,16 @@ type Library interface {
 	List(ctx context.Context) ([]*library.Stored, error)
 }
 
+// Environments holds the named environments. It is safe for concurrent use. An unknown name yields executor.ErrNoEnvironment.
+type Environments interface {
+	// Find returns the newest ready version of an environment.
+	Find(ctx context.Context, name string) (*v1.Environment, error)
+}
+
 // Checker reads and checks definitions. It is safe for concurrent use.
 type Checker struct {
-	Library Library
+	Library      Library
+	Environments Environments
 	// Defaults are the settings of tasks that do not set their own.
 	Defaults definition.RunDefaults
 }

@@ -9,6 +9,7 @@ import (
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/activities/executor"
 	"switchyard/activities/library"
 	"switchyard/gateway/rpcerror"
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -67,13 +68,16 @@ func (c Checker) FindMissing(ctx context.Context, places []definition.StoredRefe
 	return missing, nil
 }
 
-// Freeze returns the stored workflows that the tasks of a definition name, and those that these name in turn.
+// Freeze returns the stored workflows that the tasks of a definition name, those that these name in turn, and the environments of all.
 func (c Checker) Freeze(ctx context.Context, def *v1.Definition) (*historyv1.FrozenWorkflows, error) {
-	frozen := &historyv1.FrozenWorkflows{Definitions: map[string]*v1.Definition{}}
+	frozen := &historyv1.FrozenWorkflows{Definitions: map[string]*v1.Definition{}, Environments: &historyv1.ApprovedEnvironments{Digests: map[string]string{}}}
 	for todo := []*v1.Definition{def}; len(todo) > 0; todo = todo[1:] {
 		checked, err := definition.CompleteChecked(todo[0])
 		if err != nil {
 			continue // the run that it starts is refused
+		}
+		if err := c.freezeEnvironments(ctx, checked.Definition, frozen.GetEnvironments().GetDigests()); err != nil {
+			return nil, err
 		}
 		for _, place := range checked.Stored {
 			if frozen.GetDefinitions()[place.Name] != nil {
@@ -94,6 +98,21 @@ func (c Checker) Freeze(ctx context.Context, def *v1.Definition) (*historyv1.Fro
 		}
 	}
 	return frozen, nil
+}
+
+// freezeEnvironments adds the digests of the environments that a definition names. One that is missing is left out.
+func (c Checker) freezeEnvironments(ctx context.Context, def *v1.Definition, digests map[string]string) error {
+	for _, name := range definition.Environments(def) {
+		e, err := c.Environments.Find(ctx, name)
+		switch {
+		case errors.Is(err, executor.ErrNoEnvironment):
+		case err != nil:
+			return err
+		default:
+			digests[name] = e.GetDigest()
+		}
+	}
+	return nil
 }
 
 // RefuseEndless returns an error if every run of a definition that is to be stored would start another run of it, also through

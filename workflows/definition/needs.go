@@ -145,20 +145,35 @@ func ContainerNeeds(task *v1.TaskDefinition) *historyv1.ContainerNeeds {
 	return policy.Needs(spec)
 }
 
-// Environments returns the sorted names of the environments that the tasks of a definition use. Names from templates are not
-// known yet and are left out. The definition must be in canonical form.
+// Environments returns the sorted names of the environments that the tasks of a definition use, also in inline definitions. Names
+// from templates are not known yet and are left out. The definition must be in canonical form.
 func Environments(def *v1.Definition) []string {
 	found := map[string]bool{}
 	for _, task := range def.GetTasks() {
-		if task.GetType() != v1.TypeContainer && task.GetType() != v1.TypeVPS {
-			continue
+		for _, name := range EnvironmentsOf(task.GetType(), task.GetSpec()) {
+			found[name] = true
 		}
-		fields := task.GetSpec().GetFields()
-		for _, field := range []string{"environment", "vmImage"} {
-			if name := fields[field].GetStringValue(); v1.IsEnvironmentName(name) {
-				found[name] = true
+		if inline := task.GetSpec().GetFields()["definition"].GetStructValue(); task.GetType() == v1.TypeRun && inline != nil {
+			if inner, err := FromStruct(inline); err == nil {
+				for _, name := range Environments(inner) {
+					found[name] = true
+				}
 			}
 		}
 	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// EnvironmentsOf returns the names of the environments in the spec of a task.
+func EnvironmentsOf(taskType string, spec *structpb.Struct) []string {
+	if taskType != v1.TypeContainer && taskType != v1.TypeVPS {
+		return nil
+	}
+	var found []string
+	for _, field := range []string{"environment", "vmImage"} {
+		if name := spec.GetFields()[field].GetStringValue(); v1.IsEnvironmentName(name) {
+			found = append(found, name)
+		}
+	}
+	return found
 }

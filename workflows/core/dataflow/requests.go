@@ -99,6 +99,7 @@ func (d *Draft) ExecuteRequest(u *flight.Unit, now time.Time) (*historyv1.Execut
 	task, def, own := d.core.TaskOf(first), d.core.Definition(first), d.records.Of(first)
 	req := d.AttemptRequest(u)
 	req.Spec, req.Env, req.SecretEnv, req.Input, req.Resources = def.GetSpec(), def.GetEnv(), def.GetSecretEnv(), def.GetInput(), def.GetResources()
+	req.ApprovedEnvironments = d.Input.GetWorkflows().GetEnvironments()
 	req.Gpus, req.NumaNode, req.Notices = u.GPUs, u.NUMANode, d.notices(u.Members)
 	req.Continues, req.Requeues, req.Templates, req.Ends = own.Continues, own.Requeues, definition.HasTemplates(def), d.ancestorEnds(task)
 	var call *Call

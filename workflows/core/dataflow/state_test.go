@@ -248,7 +248,11 @@ func TestPartitionInput(t *testing.T) {
 	s := ended(t, 10)
 	last, _ := s.core.Index("last")
 	s.Input.ByRole, s.Input.CacheScope = "user", "all"
+	s.Input.Workflows = &historyv1.FrozenWorkflows{Environments: &historyv1.ApprovedEnvironments{Digests: map[string]string{"tools": "digest"}}}
 	s.commands.SubmittedBy = "ann"
+	if req, _ := s.request(0, nil); req.GetApprovedEnvironments().GetDigests()["tools"] != "digest" {
+		t.Errorf("the request covers the environments %v", req.GetApprovedEnvironments())
+	}
 	d := s.Draft()
 	for {
 		in, call := d.PartitionInput(&fanout.Opening{Task: last, Partition: &historyv1.Partition{Task: "last"}})
@@ -258,7 +262,7 @@ func TestPartitionInput(t *testing.T) {
 		}
 		task, part := in.GetDefinition().GetTasks()["last"], in.GetPartition()
 		if len(task.GetDependsOn()) > 0 || len(part.GetParents()) != 3 || len(part.GetViews()) != 2 || len(part.GetEnds().GetOthers()) != 2 ||
-			in.GetParentFirst() != "first" || in.GetCacheScope() != "ann" {
+			in.GetParentFirst() != "first" || in.GetCacheScope() != "ann" || in.GetWorkflows() == nil {
 			t.Errorf("the input is %v", in)
 		}
 		return

@@ -116,9 +116,11 @@ type ExecuteRequest struct {
 	Requeues int32 `protobuf:"varint,40,opt,name=requeues,proto3" json:"requeues,omitempty"`
 	// The longest heartbeat timeout to which the node may raise that of the activity as the attempt ages; absent if it
 	// may not.
-	MaxLease      *durationpb.Duration `protobuf:"bytes,41,opt,name=max_lease,json=maxLease,proto3" json:"max_lease,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MaxLease *durationpb.Duration `protobuf:"bytes,41,opt,name=max_lease,json=maxLease,proto3" json:"max_lease,omitempty"`
+	// Environments that the approval of the run covers; absent if the run needed none.
+	ApprovedEnvironments *ApprovedEnvironments `protobuf:"bytes,42,opt,name=approved_environments,json=approvedEnvironments,proto3" json:"approved_environments,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *ExecuteRequest) Reset() {
@@ -438,6 +440,59 @@ func (x *ExecuteRequest) GetMaxLease() *durationpb.Duration {
 	return nil
 }
 
+func (x *ExecuteRequest) GetApprovedEnvironments() *ApprovedEnvironments {
+	if x != nil {
+		return x.ApprovedEnvironments
+	}
+	return nil
+}
+
+// ApprovedEnvironments are the named environments that an approval covers.
+type ApprovedEnvironments struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// SHA-256 of their archives when the run was submitted, by name.
+	Digests       map[string]string `protobuf:"bytes,1,rep,name=digests,proto3" json:"digests,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApprovedEnvironments) Reset() {
+	*x = ApprovedEnvironments{}
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApprovedEnvironments) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApprovedEnvironments) ProtoMessage() {}
+
+func (x *ApprovedEnvironments) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApprovedEnvironments.ProtoReflect.Descriptor instead.
+func (*ApprovedEnvironments) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ApprovedEnvironments) GetDigests() map[string]string {
+	if x != nil {
+		return x.Digests
+	}
+	return nil
+}
+
 // Member is one instance of a batch.
 type Member struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -461,7 +516,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[1]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -473,7 +528,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[1]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -486,7 +541,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -553,7 +608,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -565,7 +620,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -578,7 +633,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -642,7 +697,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -654,7 +709,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -667,7 +722,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -789,7 +844,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -801,7 +856,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -814,7 +869,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -907,7 +962,7 @@ type AgentEvent struct {
 
 func (x *AgentEvent) Reset() {
 	*x = AgentEvent{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[5]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +974,7 @@ func (x *AgentEvent) String() string {
 func (*AgentEvent) ProtoMessage() {}
 
 func (x *AgentEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[5]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +987,7 @@ func (x *AgentEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentEvent.ProtoReflect.Descriptor instead.
 func (*AgentEvent) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AgentEvent) GetAt() *timestamppb.Timestamp {
@@ -1034,7 +1089,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[6]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1101,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[6]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1114,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -1173,7 +1228,7 @@ type AwaitAnswerRequest struct {
 
 func (x *AwaitAnswerRequest) Reset() {
 	*x = AwaitAnswerRequest{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[7]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1185,7 +1240,7 @@ func (x *AwaitAnswerRequest) String() string {
 func (*AwaitAnswerRequest) ProtoMessage() {}
 
 func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[7]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1198,7 +1253,7 @@ func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitAnswerRequest.ProtoReflect.Descriptor instead.
 func (*AwaitAnswerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AwaitAnswerRequest) GetAttempt() *ExecuteRequest {
@@ -1263,7 +1318,7 @@ type DetachedAttempt struct {
 
 func (x *DetachedAttempt) Reset() {
 	*x = DetachedAttempt{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[8]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1330,7 @@ func (x *DetachedAttempt) String() string {
 func (*DetachedAttempt) ProtoMessage() {}
 
 func (x *DetachedAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[8]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1343,7 @@ func (x *DetachedAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachedAttempt.ProtoReflect.Descriptor instead.
 func (*DetachedAttempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DetachedAttempt) GetLead() string {
@@ -1371,7 +1426,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[9]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1438,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[9]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1451,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DetachRequest) GetRunId() string {
@@ -1438,7 +1493,7 @@ type DetachResponse struct {
 
 func (x *DetachResponse) Reset() {
 	*x = DetachResponse{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[10]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1450,7 +1505,7 @@ func (x *DetachResponse) String() string {
 func (*DetachResponse) ProtoMessage() {}
 
 func (x *DetachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[10]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1463,7 +1518,7 @@ func (x *DetachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachResponse.ProtoReflect.Descriptor instead.
 func (*DetachResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DetachResponse) GetOthers() []*ClaimRef {
@@ -1494,7 +1549,7 @@ type SteerRequest struct {
 
 func (x *SteerRequest) Reset() {
 	*x = SteerRequest{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[11]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1561,7 @@ func (x *SteerRequest) String() string {
 func (*SteerRequest) ProtoMessage() {}
 
 func (x *SteerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[11]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1574,7 @@ func (x *SteerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerRequest.ProtoReflect.Descriptor instead.
 func (*SteerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SteerRequest) GetRunId() string {
@@ -1569,7 +1624,7 @@ type SteerResponse struct {
 
 func (x *SteerResponse) Reset() {
 	*x = SteerResponse{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[12]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1636,7 @@ func (x *SteerResponse) String() string {
 func (*SteerResponse) ProtoMessage() {}
 
 func (x *SteerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[12]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1649,7 @@ func (x *SteerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerResponse.ProtoReflect.Descriptor instead.
 func (*SteerResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SteerResponse) GetRefused() string {
@@ -1608,7 +1663,7 @@ var File_switchyard_history_v1_attempt_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xac\x0e\n" +
+	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\x8e\x0f\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -1656,7 +1711,8 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"secret_env\x18& \x03(\v24.switchyard.history.v1.ExecuteRequest.SecretEnvEntryR\tsecretEnv\x12\x1c\n" +
 	"\tcontinues\x18' \x01(\bR\tcontinues\x12\x1a\n" +
 	"\brequeues\x18( \x01(\x05R\brequeues\x126\n" +
-	"\tmax_lease\x18) \x01(\v2\x19.google.protobuf.DurationR\bmaxLease\x1a6\n" +
+	"\tmax_lease\x18) \x01(\v2\x19.google.protobuf.DurationR\bmaxLease\x12`\n" +
+	"\x15approved_environments\x18* \x01(\v2+.switchyard.history.v1.ApprovedEnvironmentsR\x14approvedEnvironments\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a[\n" +
@@ -1669,7 +1725,12 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
 	"\n" +
 	"_numa_nodeB\b\n" +
-	"\x06_index\"\x88\x02\n" +
+	"\x06_index\"\xa6\x01\n" +
+	"\x14ApprovedEnvironments\x12R\n" +
+	"\adigests\x18\x01 \x03(\v28.switchyard.history.v1.ApprovedEnvironments.DigestsEntryR\adigests\x1a:\n" +
+	"\fDigestsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x88\x02\n" +
 	"\x06Member\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\x05R\aattempt\x12\x14\n" +
@@ -1796,86 +1857,90 @@ func file_switchyard_history_v1_attempt_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_attempt_proto_rawDescData
 }
 
-var file_switchyard_history_v1_attempt_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_switchyard_history_v1_attempt_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_switchyard_history_v1_attempt_proto_goTypes = []any{
 	(*ExecuteRequest)(nil),        // 0: switchyard.history.v1.ExecuteRequest
-	(*Member)(nil),                // 1: switchyard.history.v1.Member
-	(*Checkpoint)(nil),            // 2: switchyard.history.v1.Checkpoint
-	(*ExecuteResponse)(nil),       // 3: switchyard.history.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 4: switchyard.history.v1.MemberResult
-	(*AgentEvent)(nil),            // 5: switchyard.history.v1.AgentEvent
-	(*ExecuteProgress)(nil),       // 6: switchyard.history.v1.ExecuteProgress
-	(*AwaitAnswerRequest)(nil),    // 7: switchyard.history.v1.AwaitAnswerRequest
-	(*DetachedAttempt)(nil),       // 8: switchyard.history.v1.DetachedAttempt
-	(*DetachRequest)(nil),         // 9: switchyard.history.v1.DetachRequest
-	(*DetachResponse)(nil),        // 10: switchyard.history.v1.DetachResponse
-	(*SteerRequest)(nil),          // 11: switchyard.history.v1.SteerRequest
-	(*SteerResponse)(nil),         // 12: switchyard.history.v1.SteerResponse
-	nil,                           // 13: switchyard.history.v1.ExecuteRequest.EnvEntry
-	nil,                           // 14: switchyard.history.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 15: switchyard.history.v1.ExecuteRequest.SecretEnvEntry
-	(*structpb.Struct)(nil),       // 16: google.protobuf.Struct
-	(*ParentOutput)(nil),          // 17: switchyard.history.v1.ParentOutput
-	(*v1.Resources)(nil),          // 18: switchyard.v1.Resources
-	(*durationpb.Duration)(nil),   // 19: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 20: google.protobuf.Value
-	(*Shared)(nil),                // 21: switchyard.history.v1.Shared
-	(*AncestorEnds)(nil),          // 22: switchyard.history.v1.AncestorEnds
-	(*v1.TaskResult)(nil),         // 23: switchyard.v1.TaskResult
-	(*timestamppb.Timestamp)(nil), // 24: google.protobuf.Timestamp
-	(*v1.Workload)(nil),           // 25: switchyard.v1.Workload
-	(*ClaimRef)(nil),              // 26: switchyard.history.v1.ClaimRef
-	(*ParentView)(nil),            // 27: switchyard.history.v1.ParentView
+	(*ApprovedEnvironments)(nil),  // 1: switchyard.history.v1.ApprovedEnvironments
+	(*Member)(nil),                // 2: switchyard.history.v1.Member
+	(*Checkpoint)(nil),            // 3: switchyard.history.v1.Checkpoint
+	(*ExecuteResponse)(nil),       // 4: switchyard.history.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 5: switchyard.history.v1.MemberResult
+	(*AgentEvent)(nil),            // 6: switchyard.history.v1.AgentEvent
+	(*ExecuteProgress)(nil),       // 7: switchyard.history.v1.ExecuteProgress
+	(*AwaitAnswerRequest)(nil),    // 8: switchyard.history.v1.AwaitAnswerRequest
+	(*DetachedAttempt)(nil),       // 9: switchyard.history.v1.DetachedAttempt
+	(*DetachRequest)(nil),         // 10: switchyard.history.v1.DetachRequest
+	(*DetachResponse)(nil),        // 11: switchyard.history.v1.DetachResponse
+	(*SteerRequest)(nil),          // 12: switchyard.history.v1.SteerRequest
+	(*SteerResponse)(nil),         // 13: switchyard.history.v1.SteerResponse
+	nil,                           // 14: switchyard.history.v1.ExecuteRequest.EnvEntry
+	nil,                           // 15: switchyard.history.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 16: switchyard.history.v1.ExecuteRequest.SecretEnvEntry
+	nil,                           // 17: switchyard.history.v1.ApprovedEnvironments.DigestsEntry
+	(*structpb.Struct)(nil),       // 18: google.protobuf.Struct
+	(*ParentOutput)(nil),          // 19: switchyard.history.v1.ParentOutput
+	(*v1.Resources)(nil),          // 20: switchyard.v1.Resources
+	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 22: google.protobuf.Value
+	(*Shared)(nil),                // 23: switchyard.history.v1.Shared
+	(*AncestorEnds)(nil),          // 24: switchyard.history.v1.AncestorEnds
+	(*v1.TaskResult)(nil),         // 25: switchyard.v1.TaskResult
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	(*v1.Workload)(nil),           // 27: switchyard.v1.Workload
+	(*ClaimRef)(nil),              // 28: switchyard.history.v1.ClaimRef
+	(*ParentView)(nil),            // 29: switchyard.history.v1.ParentView
 }
 var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
-	16, // 0: switchyard.history.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	13, // 1: switchyard.history.v1.ExecuteRequest.env:type_name -> switchyard.history.v1.ExecuteRequest.EnvEntry
-	16, // 2: switchyard.history.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	17, // 3: switchyard.history.v1.ExecuteRequest.parents:type_name -> switchyard.history.v1.ParentOutput
-	18, // 4: switchyard.history.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	19, // 5: switchyard.history.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	20, // 6: switchyard.history.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	21, // 7: switchyard.history.v1.ExecuteRequest.context:type_name -> switchyard.history.v1.Shared
-	14, // 8: switchyard.history.v1.ExecuteRequest.views:type_name -> switchyard.history.v1.ExecuteRequest.ViewsEntry
-	21, // 9: switchyard.history.v1.ExecuteRequest.run_input:type_name -> switchyard.history.v1.Shared
-	2,  // 10: switchyard.history.v1.ExecuteRequest.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	1,  // 11: switchyard.history.v1.ExecuteRequest.batch:type_name -> switchyard.history.v1.Member
-	22, // 12: switchyard.history.v1.ExecuteRequest.ends:type_name -> switchyard.history.v1.AncestorEnds
-	15, // 13: switchyard.history.v1.ExecuteRequest.secret_env:type_name -> switchyard.history.v1.ExecuteRequest.SecretEnvEntry
-	19, // 14: switchyard.history.v1.ExecuteRequest.max_lease:type_name -> google.protobuf.Duration
-	20, // 15: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
-	2,  // 16: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	23, // 17: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	24, // 18: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	24, // 19: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	24, // 20: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	2,  // 21: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	4,  // 22: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
-	5,  // 23: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
-	19, // 24: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
-	23, // 25: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	2,  // 26: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	24, // 27: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
-	24, // 28: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	2,  // 29: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	4,  // 30: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
-	24, // 31: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	25, // 32: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
-	24, // 33: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
-	0,  // 34: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
-	19, // 35: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	24, // 36: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	24, // 37: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	24, // 38: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
-	26, // 39: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
-	19, // 40: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	26, // 41: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
-	27, // 42: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	18, // 0: switchyard.history.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	14, // 1: switchyard.history.v1.ExecuteRequest.env:type_name -> switchyard.history.v1.ExecuteRequest.EnvEntry
+	18, // 2: switchyard.history.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	19, // 3: switchyard.history.v1.ExecuteRequest.parents:type_name -> switchyard.history.v1.ParentOutput
+	20, // 4: switchyard.history.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	21, // 5: switchyard.history.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	22, // 6: switchyard.history.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	23, // 7: switchyard.history.v1.ExecuteRequest.context:type_name -> switchyard.history.v1.Shared
+	15, // 8: switchyard.history.v1.ExecuteRequest.views:type_name -> switchyard.history.v1.ExecuteRequest.ViewsEntry
+	23, // 9: switchyard.history.v1.ExecuteRequest.run_input:type_name -> switchyard.history.v1.Shared
+	3,  // 10: switchyard.history.v1.ExecuteRequest.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	2,  // 11: switchyard.history.v1.ExecuteRequest.batch:type_name -> switchyard.history.v1.Member
+	24, // 12: switchyard.history.v1.ExecuteRequest.ends:type_name -> switchyard.history.v1.AncestorEnds
+	16, // 13: switchyard.history.v1.ExecuteRequest.secret_env:type_name -> switchyard.history.v1.ExecuteRequest.SecretEnvEntry
+	21, // 14: switchyard.history.v1.ExecuteRequest.max_lease:type_name -> google.protobuf.Duration
+	1,  // 15: switchyard.history.v1.ExecuteRequest.approved_environments:type_name -> switchyard.history.v1.ApprovedEnvironments
+	17, // 16: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
+	22, // 17: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
+	3,  // 18: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	25, // 19: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	26, // 20: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	26, // 21: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	26, // 22: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	3,  // 23: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	5,  // 24: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
+	6,  // 25: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
+	21, // 26: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
+	25, // 27: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	3,  // 28: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	26, // 29: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
+	26, // 30: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	3,  // 31: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	5,  // 32: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
+	26, // 33: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	27, // 34: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
+	26, // 35: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
+	0,  // 36: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
+	21, // 37: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	26, // 38: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	26, // 39: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	26, // 40: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
+	28, // 41: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
+	21, // 42: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	28, // 43: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
+	29, // 44: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_attempt_proto_init() }
@@ -1887,14 +1952,14 @@ func file_switchyard_history_v1_attempt_proto_init() {
 	file_switchyard_history_v1_placement_proto_init()
 	file_switchyard_history_v1_value_proto_init()
 	file_switchyard_history_v1_attempt_proto_msgTypes[0].OneofWrappers = []any{}
-	file_switchyard_history_v1_attempt_proto_msgTypes[8].OneofWrappers = []any{}
+	file_switchyard_history_v1_attempt_proto_msgTypes[9].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_attempt_proto_rawDesc), len(file_switchyard_history_v1_attempt_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -313,12 +313,14 @@ func (x *RunInput) GetHeldLocks() []*HeldLock {
 	return nil
 }
 
-// FrozenWorkflows are the stored workflows that an approval covers: tasks of the run and of runs below it start these, as they
-// are here, and no others.
+// FrozenWorkflows are the stored workflows and environments that an approval covers: tasks of the run and of runs below it use
+// these, as they were when the run was submitted, and no others.
 type FrozenWorkflows struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The definitions by name.
-	Definitions   map[string]*v1.Definition `protobuf:"bytes,1,rep,name=definitions,proto3" json:"definitions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Definitions map[string]*v1.Definition `protobuf:"bytes,1,rep,name=definitions,proto3" json:"definitions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The environments that the run and the workflows name; absent if all are covered.
+	Environments  *ApprovedEnvironments `protobuf:"bytes,2,opt,name=environments,proto3" json:"environments,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -356,6 +358,13 @@ func (*FrozenWorkflows) Descriptor() ([]byte, []int) {
 func (x *FrozenWorkflows) GetDefinitions() map[string]*v1.Definition {
 	if x != nil {
 		return x.Definitions
+	}
+	return nil
+}
+
+func (x *FrozenWorkflows) GetEnvironments() *ApprovedEnvironments {
+	if x != nil {
+		return x.Environments
 	}
 	return nil
 }
@@ -501,7 +510,7 @@ var File_switchyard_history_v1_run_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x1fswitchyard/history/v1/run.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a#switchyard/history/v1/fan_out.proto\x1a switchyard/history/v1/lock.proto\x1a%switchyard/history/v1/run_state.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1eswitchyard/v1/run_submit.proto\"\xa8\t\n" +
+	"\x1fswitchyard/history/v1/run.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a#switchyard/history/v1/attempt.proto\x1a#switchyard/history/v1/fan_out.proto\x1a switchyard/history/v1/lock.proto\x1a%switchyard/history/v1/run_state.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1eswitchyard/v1/run_submit.proto\"\xa8\t\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -545,9 +554,10 @@ const file_switchyard_history_v1_run_proto_rawDesc = "" +
 	"held_locks\x18\x1b \x03(\v2\x1f.switchyard.history.v1.HeldLockR\theldLocks\x1ai\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12@\n" +
-	"\x05value\x18\x02 \x01(\v2*.switchyard.history.v1.ConditionReferencesR\x05value:\x028\x01\"\xc7\x01\n" +
+	"\x05value\x18\x02 \x01(\v2*.switchyard.history.v1.ConditionReferencesR\x05value:\x028\x01\"\x98\x02\n" +
 	"\x0fFrozenWorkflows\x12Y\n" +
-	"\vdefinitions\x18\x01 \x03(\v27.switchyard.history.v1.FrozenWorkflows.DefinitionsEntryR\vdefinitions\x1aY\n" +
+	"\vdefinitions\x18\x01 \x03(\v27.switchyard.history.v1.FrozenWorkflows.DefinitionsEntryR\vdefinitions\x12O\n" +
+	"\fenvironments\x18\x02 \x01(\v2+.switchyard.history.v1.ApprovedEnvironmentsR\fenvironments\x1aY\n" +
 	"\x10DefinitionsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
 	"\x05value\x18\x02 \x01(\v2\x19.switchyard.v1.DefinitionR\x05value:\x028\x01\"x\n" +
@@ -575,18 +585,19 @@ func file_switchyard_history_v1_run_proto_rawDescGZIP() []byte {
 
 var file_switchyard_history_v1_run_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_switchyard_history_v1_run_proto_goTypes = []any{
-	(*RunInput)(nil),            // 0: switchyard.history.v1.RunInput
-	(*FrozenWorkflows)(nil),     // 1: switchyard.history.v1.FrozenWorkflows
-	(*ConditionReferences)(nil), // 2: switchyard.history.v1.ConditionReferences
-	(*Rerun)(nil),               // 3: switchyard.history.v1.Rerun
-	nil,                         // 4: switchyard.history.v1.RunInput.ReferencesEntry
-	nil,                         // 5: switchyard.history.v1.FrozenWorkflows.DefinitionsEntry
-	(*v1.Definition)(nil),       // 6: switchyard.v1.Definition
-	(*structpb.Struct)(nil),     // 7: google.protobuf.Struct
-	(*v1.RunOptions)(nil),       // 8: switchyard.v1.RunOptions
-	(*RunState)(nil),            // 9: switchyard.history.v1.RunState
-	(*Partition)(nil),           // 10: switchyard.history.v1.Partition
-	(*HeldLock)(nil),            // 11: switchyard.history.v1.HeldLock
+	(*RunInput)(nil),             // 0: switchyard.history.v1.RunInput
+	(*FrozenWorkflows)(nil),      // 1: switchyard.history.v1.FrozenWorkflows
+	(*ConditionReferences)(nil),  // 2: switchyard.history.v1.ConditionReferences
+	(*Rerun)(nil),                // 3: switchyard.history.v1.Rerun
+	nil,                          // 4: switchyard.history.v1.RunInput.ReferencesEntry
+	nil,                          // 5: switchyard.history.v1.FrozenWorkflows.DefinitionsEntry
+	(*v1.Definition)(nil),        // 6: switchyard.v1.Definition
+	(*structpb.Struct)(nil),      // 7: google.protobuf.Struct
+	(*v1.RunOptions)(nil),        // 8: switchyard.v1.RunOptions
+	(*RunState)(nil),             // 9: switchyard.history.v1.RunState
+	(*Partition)(nil),            // 10: switchyard.history.v1.Partition
+	(*HeldLock)(nil),             // 11: switchyard.history.v1.HeldLock
+	(*ApprovedEnvironments)(nil), // 12: switchyard.history.v1.ApprovedEnvironments
 }
 var file_switchyard_history_v1_run_proto_depIdxs = []int32{
 	6,  // 0: switchyard.history.v1.RunInput.definition:type_name -> switchyard.v1.Definition
@@ -599,13 +610,14 @@ var file_switchyard_history_v1_run_proto_depIdxs = []int32{
 	1,  // 7: switchyard.history.v1.RunInput.workflows:type_name -> switchyard.history.v1.FrozenWorkflows
 	11, // 8: switchyard.history.v1.RunInput.held_locks:type_name -> switchyard.history.v1.HeldLock
 	5,  // 9: switchyard.history.v1.FrozenWorkflows.definitions:type_name -> switchyard.history.v1.FrozenWorkflows.DefinitionsEntry
-	2,  // 10: switchyard.history.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.history.v1.ConditionReferences
-	6,  // 11: switchyard.history.v1.FrozenWorkflows.DefinitionsEntry.value:type_name -> switchyard.v1.Definition
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	12, // 10: switchyard.history.v1.FrozenWorkflows.environments:type_name -> switchyard.history.v1.ApprovedEnvironments
+	2,  // 11: switchyard.history.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.history.v1.ConditionReferences
+	6,  // 12: switchyard.history.v1.FrozenWorkflows.DefinitionsEntry.value:type_name -> switchyard.v1.Definition
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_run_proto_init() }
@@ -613,6 +625,7 @@ func file_switchyard_history_v1_run_proto_init() {
 	if File_switchyard_history_v1_run_proto != nil {
 		return
 	}
+	file_switchyard_history_v1_attempt_proto_init()
 	file_switchyard_history_v1_fan_out_proto_init()
 	file_switchyard_history_v1_lock_proto_init()
 	file_switchyard_history_v1_run_state_proto_init()
