@@ -31,7 +31,7 @@ var readByName = map[string]protoreflect.Name{
 }
 
 // checking holds the exported functions of this package that check definitions. A field that only they read has no effect.
-var checking = []string{"Parse", "ParseChecked", "Complete", "CompleteChecked", "FromStruct", "References", "Schema", "CertainRuns"}
+var checking = []string{"Parse", "ParseChecked", "Complete", "CompleteChecked", "FromStruct", "References", "Schema", "CertainRuns", "Environments"}
 
 // TestEveryFieldIsRead checks that code that runs workflows reads each field of each message of the language, unless its value
 // is written to other fields. fieldScopes has the fields that are refused for some types of tasks.
