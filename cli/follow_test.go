@@ -176,6 +176,8 @@ func (p *fakeParts) EndGrace() {
 	}
 }
 
+func (p *fakeParts) ExtraGrace() time.Duration { return 0 }
+
 func (p *fakeParts) StopWithin(time.Duration) { p.bounds++ }
 
 // TestSecondInterruptKillsALocalRun checks that programs that ignore SIGTERM are killed at the second signal or after a

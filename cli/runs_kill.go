@@ -14,10 +14,10 @@ func newRunsKill(sys *system) *cobra.Command {
 	return runAction{
 		use: "kill RUN TASK", short: "Kill one task: it is stopped, fails as killed, and is not retried", least: 2, most: 2, reason: true,
 		long: `Kills one task of a run that has not ended. A waiting task ends at once; a running task
-is stopped as by cancel: with SIGTERM, and SIGKILL 10 s later. Unless it completes before
-that, it ends as killed, which counts as a failure of the run, and is not retried. TASK
-may be an instance, such as "each[3]"; a fanned-out task is killed with all of its
-instances.`,
+is stopped as by cancel: with SIGTERM, and SIGKILL 10 s later, unless its field stop says
+otherwise. If it does not complete before that, it ends as killed, which counts as a
+failure of the run, and is not retried. TASK may be an instance, such as "each[3]"; a
+fanned-out task is killed with all of its instances.`,
 		send: func(ctx context.Context, a *client.Client, run, task, reason string) (string, error) {
 			return idOf(ctx, a, a.Runs.KillTask, &v1.KillTaskRequest{Id: run, Task: task, Reason: reason})
 		},

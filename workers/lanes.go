@@ -13,6 +13,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/taskrunner"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -89,7 +90,7 @@ func (n *Node) serveAttempts(lane names.Lane) error {
 	return n.serveLane(lane, worker.Options{
 		MaxConcurrentActivityExecutionSize: most,
 		MaxConcurrentActivityTaskPollers:   4,
-		WorkerStopTimeout:                  nodeStopTimeout,
+		WorkerStopTimeout:                  nodeStopTimeout + definition.MaxStopGrace, // Stop itself waits only as long as an attempt may take
 	}, map[string]any{names.ExecuteActivity: n.attempts.Execute})
 }
 

@@ -106,11 +106,11 @@ const (
 	polledBeat = time.Second
 	// stopReason is the reason with which a stopping node hands its attempts back.
 	stopReason = "its worker stops"
-	// nodeStopTimeout is how long a stopping node waits for its attempts, which are being ended: their grace period and
+	// nodeStopTimeout is how long a stopping node waits for its attempts, which are being ended: their usual grace period and
 	// some time to report.
 	nodeStopTimeout = 20 * time.Second
-	// drainGrace is how long attempts may take to end after their drain deadline: the time between SIGTERM and SIGKILL,
-	// and a little more.
+	// drainGrace is how long attempts may take to end after their drain deadline: their usual grace period and a little
+	// more.
 	drainGrace = 11 * time.Second
 	// detachPatience is how long a stopping node waits until the next executions of runs have taken over their detached
 	// attempts.
@@ -296,7 +296,7 @@ func (n *Node) Stop() {
 		workersStopped := n.stopWorkers()
 		n.awaitAnswer(workersStopped)
 		// If the workers have stopped, they have already waited for the other attempts.
-		ctx, cancel = context.WithTimeout(context.Background(), nodeStopTimeout)
+		ctx, cancel = context.WithTimeout(context.Background(), nodeStopTimeout+n.ExtraGrace())
 		n.attempts.AwaitEnds(ctx)
 		n.recovered(ctx)
 		cancel()
@@ -327,7 +327,7 @@ func (n *Node) Drain(ctx context.Context, patience time.Duration) {
 	n.presence.Hurry()
 	n.keepAttempts()
 	n.attempts.BeginDrain(time.Now().Add(patience), stopReason)
-	ctx, cancel := context.WithTimeout(ctx, patience+drainGrace)
+	ctx, cancel := context.WithTimeout(ctx, patience+drainGrace+n.ExtraGrace())
 	defer cancel()
 	await := n.attempts.AwaitQuiet
 	if n.isCutOff() { // no attempt is on its way
@@ -337,6 +337,9 @@ func (n *Node) Drain(ctx context.Context, patience time.Duration) {
 		n.cfg.Logger.Warn("the node stops with unfinished attempts; they move to other nodes")
 	}
 }
+
+// ExtraGrace returns how much longer than the usual time one of the running attempts may take to end after its stop signal.
+func (n *Node) ExtraGrace() time.Duration { return n.attempts.ExtraGrace() }
 
 // Failed returns a channel that is closed when the node cannot continue because another worker has taken its name. Err
 // then returns the reason. The caller must still stop the node.

@@ -122,7 +122,10 @@ func (r *Reports) Locate(w *v1.Workload) {
 
 // Ending bounds how long an attempt may run, and how long it may take to end.
 type Ending struct {
-	// Grace is the time between SIGTERM and SIGKILL.
+	// Signal names the signal that asks the program to end, such as "SIGINT". "" means SIGTERM, or the image's own signal for a
+	// program that is the first process of its container.
+	Signal string
+	// Grace is the time between that signal and SIGKILL.
 	Grace time.Duration
 	// EndGrace ends the grace period early when it is closed. It may be nil.
 	EndGrace <-chan struct{}

@@ -22,7 +22,7 @@ type Executor interface {
 	// calls spawned once, as soon as the attempt's own program has started. It does not call spawned if the program could not be
 	// started, or if ctx was done before. No output is written before spawned returns, so spawned must be quick.
 	//
-	// When ctx is done, Run asks the program to stop (SIGTERM) and waits for the attempt's grace period, but not beyond the end
+	// When ctx is done, Run asks the program to stop (SIGTERM, or Ending.Signal) and waits for the attempt's grace period, but not beyond the end
 	// of its lease. Then it kills whatever is left and returns a Result with Stopped set. Only the caller needs to know why ctx
 	// ended. An attempt whose lease is lost does not start, and its Result also has Stopped set.
 	//

@@ -23,7 +23,7 @@ func traitNode() *v1.NodeSnapshot {
 		}
 		n.Support = &v1.TaskSupport{
 			VmImageDirs: []string{"/images"}, RegistryAuths: []string{"hub"}, Networks: []string{"lab"}, AgentTools: []string{"files"},
-			AgentKeys: []string{"openai"}, AgentPrograms: []string{"claude-code"}, Secrets: []string{"env:DEPLOY_*"}, Numactl: true, Interpreters: []string{"bash"},
+			AgentKeys: []string{"openai"}, AgentPrograms: []string{"claude-code"}, Secrets: []string{"env:DEPLOY_*"}, Numactl: true, Interpreters: []string{"bash"}, Stop: true,
 		}
 	})
 }
@@ -60,6 +60,7 @@ func traitRequests() []*historyv1.TaskRequest {
 			add(offered(needs))
 		}
 	}
+	add(offered(&historyv1.TaskNeeds{Stop: true}))
 	for more := range int32(2) {
 		add(withCores(float64(4 + more)))
 		add(withMemory(8192 + more))

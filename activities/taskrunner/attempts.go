@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 // attempts holds the attempts that a node has accepted and not yet answered, and the state of its drain. The zero value
@@ -115,6 +116,15 @@ func (s *attempts) isIdle() bool {
 		}
 	}
 	return true
+}
+
+// ExtraGrace returns how much longer than the usual time one of the current attempts may take to end after its stop signal.
+func (n *Node) ExtraGrace() time.Duration {
+	extra := time.Duration(0)
+	for _, a := range n.attempts.all() {
+		extra = max(extra, n.endingOf(a.req, nil).Grace-stopGrace)
+	}
+	return extra
 }
 
 // AwaitEnds returns when all current attempts of the node have ended and the executors of remote attempts know which ends

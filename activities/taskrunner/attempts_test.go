@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"switchyard/activities/executor/fake"
 	"switchyard/dev/testneeds"
 )
 
@@ -149,5 +152,40 @@ func TestDrainRace(t *testing.T) {
 			t.Errorf("%d attempts started while the node drained", after-before)
 		}
 		b.EndDrain()
+	}
+}
+
+// TestNodeKnowsTheLongestGrace checks that a node which stops knows how long its attempts may take to end.
+func TestNodeKnowsTheLongestGrace(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, map[string][]fake.Step{"usual": {{Block: true}}, "slow": {{Block: true}}, "quick": {{Block: true}}})
+	extra := func(want time.Duration) {
+		t.Helper()
+		if got := b.ExtraGrace(); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	start := func(task string, claim int32, grace time.Duration) *execution {
+		req := request(task)
+		req.Claim, req.StopGrace = claim, durationpb.New(grace)
+		e := b.start(t.Context(), req)
+		b.runs(task)
+		return e
+	}
+	usual, quick := start("usual", 1, 0), start("quick", 2, time.Second)
+	extra(0)
+	slow := start("slow", 3, time.Minute)
+	extra(50 * time.Second)
+	b.fake.Release("slow")
+	want(t, slow.answer(), "completed", "")
+	extra(0)
+	for task, e := range map[string]*execution{"usual": usual, "quick": quick} {
+		b.fake.Release(task)
+		want(t, e.answer(), "completed", "")
+	}
+	for _, call := range b.fake.Calls() {
+		if call.Task == "usual" && (call.Attempt.Signal != "" || call.Attempt.Grace != 10*time.Second) {
+			t.Errorf("a task without stop is ended with %+v", call.Attempt.Ending)
+		}
 	}
 }

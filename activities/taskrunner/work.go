@@ -1,6 +1,7 @@
 package taskrunner
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -14,8 +15,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// stopGrace is the time between SIGTERM and SIGKILL.
+// stopGrace is the time between the stop signal and SIGKILL, unless the task sets another one.
 const stopGrace = 10 * time.Second
+
+// endingOf returns how the attempt of a request is stopped.
+func (n *Node) endingOf(req *historyv1.ExecuteRequest, lease *executor.Lease) executor.Ending {
+	return executor.Ending{Signal: req.GetStopSignal(), Grace: cmp.Or(req.GetStopGrace().AsDuration(), stopGrace), EndGrace: n.EndGrace, Lease: lease}
+}
 
 // work is the state that the members of one request share while they run one after another, such as a place, a workspace
 // and a log.
@@ -135,7 +141,7 @@ func (w *work) do(ctx context.Context, m *member) (*historyv1.ExecuteResponse, e
 		},
 		Streams:   executor.Streams{Stdout: w.log.Stream("stdout"), Stderr: w.log.Stream("stderr"), Held: w.log.Held},
 		Reports:   executor.Reports{Notify: w.notify, Located: a.located},
-		Ending:    executor.Ending{Grace: stopGrace, EndGrace: w.node.EndGrace, Lease: a.beats.lease},
+		Ending:    w.node.endingOf(req, a.beats.lease),
 		Journal:   w.newJournal(m),
 		Suspended: w.suspended,
 	}

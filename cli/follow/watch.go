@@ -20,7 +20,7 @@ const (
 	// cancelTimeout bounds the request to cancel a run.
 	cancelTimeout = 10 * time.Second
 	// ForceAfter is how long an interrupted run may take to end before the command kills its programs. A task gets 10 s
-	// between SIGTERM and SIGKILL.
+	// between its stop signal and SIGKILL, unless it sets more.
 	ForceAfter = 11 * time.Second
 	// KilledEndTimeout is how long a local run may take to end after its programs were killed.
 	KilledEndTimeout = 5 * time.Second
@@ -56,6 +56,8 @@ type Watcher struct {
 
 // LocalParts controls the parts of Switchyard that run in the process of a watcher.
 type LocalParts interface {
+	// ExtraGrace returns how much longer than the usual 10 s a running program may take to end.
+	ExtraGrace() time.Duration
 	// EndGrace kills programs that have already been asked to end.
 	EndGrace()
 	// StopWithin bounds the time that all parts take to stop.
@@ -189,7 +191,7 @@ func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, again
 	case <-ctx.Done():
 		return
 	case <-again:
-	case <-time.After(w.Terminal.ForceAfter):
+	case <-time.After(w.Terminal.ForceAfter + w.Local.ExtraGrace()):
 	}
 	w.Local.EndGrace()
 	select {

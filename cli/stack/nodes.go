@@ -130,7 +130,8 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 	s.drain = func() error {
 		return each(func(i int, n *workers.Node) { n.Drain(s.drainSkipped, cfg.Nodes[i].DrainTimeout) })
 	}
-	s.closers = append(s.closers, closer{"nodes", nodesStopTimeout, func() error {
+	s.nodes = slices.DeleteFunc(slices.Clone(nodes), func(n *workers.Node) bool { return n == nil })
+	s.closers = append(s.closers, closer{name: "nodes", timeout: nodesStopTimeout, extra: s.ExtraGrace, stop: func() error {
 		close(stopped)
 		closeLinks(links)
 		return errors.Join(each(func(_ int, n *workers.Node) { n.Stop() }), watching.Wait())

@@ -53,6 +53,8 @@ type Stack struct {
 	// graceEnded is done when attempts that have been asked to end must be killed.
 	graceEnded context.Context
 	endGrace   context.CancelFunc
+	// nodes are the nodes of this process.
+	nodes []*workers.Node
 	// drain takes the nodes out of service. It is nil without nodes.
 	drain func() error
 	// deadline is when every part must have stopped. nil means stopTimeout after the stop begins.
@@ -75,7 +77,16 @@ func (s *Stack) Failed() <-chan error { return s.failed }
 // SkipDrain makes a current or later Stop not wait for attempts.
 func (s *Stack) SkipDrain() { s.skipDrain() }
 
-// EndGrace kills attempts that are asked to end, now or later, without the usual time between SIGTERM and SIGKILL.
+// ExtraGrace returns how much longer than the usual 10 s one of the running attempts may take to end after its stop signal.
+func (s *Stack) ExtraGrace() time.Duration {
+	extra := time.Duration(0)
+	for _, n := range s.nodes {
+		extra = max(extra, n.ExtraGrace())
+	}
+	return extra
+}
+
+// EndGrace kills attempts that are asked to end, now or later, without their time between the stop signal and SIGKILL.
 func (s *Stack) EndGrace() { s.endGrace() }
 
 // releaseMemoryAfter is how long after the start of a worker the pages that only the start needed are released.

@@ -11,6 +11,8 @@ type closer struct {
 	name    string
 	timeout time.Duration
 	stop    func() error
+	// extra returns how much longer the part may take now. It is nil for most parts.
+	extra func() time.Duration
 }
 
 const (
@@ -18,7 +20,7 @@ const (
 	stopTimeout = 13 * time.Second
 	// partStopTimeout bounds the stop of one part.
 	partStopTimeout = 5 * time.Second
-	// nodesStopTimeout bounds the stop of the nodes: a task gets 10 s between SIGTERM and SIGKILL.
+	// nodesStopTimeout bounds the stop of the nodes: a task gets 10 s between its stop signal and SIGKILL, unless it sets more.
 	nodesStopTimeout = 11 * time.Second
 	// leastStopTimeout is what a part still gets after the others have used up the total time.
 	leastStopTimeout = 200 * time.Millisecond
@@ -38,7 +40,7 @@ func (s *Stack) StopWithin(d time.Duration) {
 }
 
 func (s *Stack) addCloser(name string, stop func() error) {
-	s.closers = append(s.closers, closer{name, partStopTimeout, stop})
+	s.closers = append(s.closers, closer{name: name, timeout: partStopTimeout, stop: stop})
 }
 
 // Stop drains the nodes, which has its own time limit, and stops every part. A part that exceeds its timeout or the
@@ -54,7 +56,7 @@ func (s *Stack) Stop() error {
 			s.deadline.CompareAndSwap(deadline, &later)
 		}
 	}
-	s.StopWithin(stopTimeout)
+	s.StopWithin(stopTimeout + s.ExtraGrace())
 	var errs []error
 	for len(s.closers) > 0 {
 		c := s.closers[len(s.closers)-1]
@@ -69,6 +71,9 @@ func (s *Stack) Stop() error {
 }
 
 func (s *Stack) stopPart(c closer) error {
+	if c.extra != nil {
+		c.timeout += c.extra()
+	}
 	limit := max(min(c.timeout, time.Until(*s.deadline.Load())), leastStopTimeout)
 	stopped := make(chan error, 1)
 	go func() { stopped <- c.stop() }()

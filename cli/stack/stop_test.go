@@ -8,6 +8,21 @@ import (
 	"time"
 )
 
+// TestStopGivesNodesTheGraceOfTheirTasks checks that a part may take as long as it says in addition to its time limit.
+func TestStopGivesNodesTheGraceOfTheirTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := closer{name: "nodes", timeout: time.Second, extra: func() time.Duration { return time.Minute }, stop: func() error {
+			time.Sleep(time.Minute)
+			return nil
+		}}
+		s := &Stack{logger: slog.New(slog.DiscardHandler)}
+		s.StopWithin(time.Hour)
+		if err := s.stopPart(c); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestStopAbandonsAPartThatHangs checks that Stop stops the parts before and after one that never stops.
 func TestStopAbandonsAPartThatHangs(t *testing.T) {
 	synctest.Test(t, stopPastAHangingPart)

@@ -126,5 +126,8 @@ func needTexts(needs *historyv1.TaskNeeds) []string {
 	add("agent", needs.GetAgentProgram())
 	add("interpreter", needs.GetInterpreters()...)
 	add("secret", needs.GetSecrets()...)
+	if needs.GetStop() {
+		texts = append(texts, "stop signals of tasks")
+	}
 	return texts
 }

@@ -138,8 +138,17 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 			return "constraints.nodeLabels"
 		case "node", "host", "target":
 			return "constraints.targetNode"
+		case "stopsignal", "killsignal", "signalonstop", "signal":
+			return "stop.signal"
+		case "killtimeout", "stopgraceperiod", "stoptimeout", "graceperiod", "terminationgraceperiodseconds", "maxcleanuptimesec":
+			return "stop.grace"
 		case "allowfailure", "ignoreerrors", "continueonfailure":
 			return "continueOnError"
+		}
+	case "switchyard.v1.Stop":
+		switch name {
+		case "timeout", "graceperiod", "wait":
+			return "grace"
 		}
 	case "switchyard.v1.RetryPolicy":
 		switch name {

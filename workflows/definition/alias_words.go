@@ -40,6 +40,8 @@ func aliasedWord(word string, field protoreflect.FieldDescriptor) string {
 		case "done", v1.TaskCompleted, "finished", "oncompletion":
 			return "all_done"
 		}
+	case "switchyard.v1.Stop.signal":
+		return "SIG" + strings.ToUpper(word)
 	case "switchyard.v1.InputDefinition.type":
 		switch word {
 		case "int", "int32", "int64", "long":

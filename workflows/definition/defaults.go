@@ -54,6 +54,7 @@ func (r *defaultsReader) check(defaults *v1.TaskDefaults, p *source.Path) (bad m
 	r.duration(defaults.GetTimeout(), p.Field("timeout"))
 	r.duration(defaults.GetDeadline(), p.Field("deadline"))
 	r.heartbeatTimeout(defaults.GetHeartbeatTimeout(), p.Field("heartbeatTimeout"))
+	r.stop(defaults.GetStop(), p.Field("stop"))
 	constraintRules{r.decoder}.check(defaults.GetConstraints(), p.Field("constraints"))
 	interpreterRules{r.decoder}.shell(defaults.GetSpec().GetShell(), p.Field("spec").Field(shellField))
 	bad = map[string]bool{}

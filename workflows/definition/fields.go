@@ -20,6 +20,9 @@ func HeartbeatTimeout(task *v1.TaskDefinition) time.Duration {
 	return duration(task.GetHeartbeatTimeout())
 }
 
+// StopGrace returns how long the program of a task may take to end after its stop signal; 0 means the default of the node.
+func StopGrace(task *v1.TaskDefinition) time.Duration { return duration(task.GetStop().GetGrace()) }
+
 // Deadline returns the longest time that a task may take, including all attempts and waits; 0 means no limit.
 func Deadline(task *v1.TaskDefinition) time.Duration { return duration(task.GetDeadline()) }
 

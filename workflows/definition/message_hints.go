@@ -30,6 +30,8 @@ func shortHint(message protoreflect.Name, n *source.Node) string {
 		return "write { retryable: " + text + " }"
 	case message == "Semaphore" && n.Kind == source.Str:
 		return "write { name: " + text + ", limit: 2 }, or mutex: " + text
+	case message == "Stop" && n.Kind == source.Str:
+		return "write { signal: " + text + " }"
 	case message == "Cache" && n.Kind == source.Str:
 		return "write { key: ... }, with a CEL expression"
 	case message == "ScheduleDefinition" && n.Kind == source.Str:

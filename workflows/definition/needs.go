@@ -21,7 +21,7 @@ func TaskNeeds(task *v1.TaskDefinition) *historyv1.TaskNeeds {
 	if !v1.NeedsNode(task.GetType()) {
 		return nil
 	}
-	needs := &historyv1.TaskNeeds{Secrets: nodeSecrets(task)}
+	needs := &historyv1.TaskNeeds{Secrets: nodeSecrets(task), Stop: task.GetStop() != nil}
 	spec := task.GetSpec().GetFields()
 	switch {
 	case task.GetType() == v1.TypeSubagent:

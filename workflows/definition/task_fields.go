@@ -28,6 +28,7 @@ const (
 	asksPerson  = "is for tasks that run something; a task of type %s asks a person"
 	unlimited   = "is for containers and sandboxes; a task of type %s has no process limit without one"
 	ofMachine   = "is about the machine of a node; a task of type %s runs in a cluster"
+	ownStop     = "is for tasks of type shell, container and vps; a task of type %s is stopped in its own way"
 	lasting     = "is for tasks that end by themselves; a task of type %s runs until it is stopped"
 	unreadInput = "has no effect on a task of type %s whose spec does not read it with ${{ input.NAME }}"
 )
@@ -49,6 +50,10 @@ var fieldScopes = []fieldScope{
 	{field: "resources.numaNode", affects: usesMachine, reason: ofMachine, hint: "nodeSelector of spec chooses among the machines of the cluster"},
 	{field: "retry", affects: endsByItself, reason: asksPerson, hint: "deadline limits how long it waits for an answer", typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "a machine that has ended cannot be retried, because its disk is gone; `switchyard vps restart` restarts a running one"}},
 	{field: "secretEnv", affects: needsNode, reason: withoutNode, typeHint: map[string]string{v1.TypeRun: "the tasks of the child run have their own"}},
+	{field: "stop", affects: hasProgram, reason: ownStop, typeHint: map[string]string{
+		v1.TypeK8sJob: "it gets SIGTERM, and SIGKILL 10 s later", v1.TypeSubagent: "a stopped agent keeps its journal", v1.TypeRun: "the tasks of the child run have their own",
+	}},
+	{field: "stop.signal", affects: receivesSignal, reason: "is for a program; a task of type %s without spec.init has none of its own", hint: "a virtual machine is asked to shut down, and the idle program of a container ends at once"},
 	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline limits the time from when it could start"},
 }
 
@@ -65,6 +70,16 @@ func runsSomething(task *v1.TaskDefinition) bool { return task.GetType() != v1.T
 // endsByItself reports whether a task runs something that ends without being stopped.
 func endsByItself(task *v1.TaskDefinition) bool {
 	return runsSomething(task) && !v1.Lasts(task.GetType())
+}
+
+// hasProgram reports whether a task runs a program of its own, or a machine, which is stopped by a signal.
+func hasProgram(task *v1.TaskDefinition) bool {
+	return task.GetType() == v1.TypeShell || task.GetType() == v1.TypeContainer || task.GetType() == v1.TypeVPS
+}
+
+// receivesSignal reports whether the program of a task can tell one stop signal from another.
+func receivesSignal(task *v1.TaskDefinition) bool {
+	return task.GetType() != v1.TypeVPS || len(task.GetSpec().GetFields()["init"].GetListValue().GetValues()) > 0
 }
 
 func endsOnNode(task *v1.TaskDefinition) bool { return needsNode(task) && endsByItself(task) }

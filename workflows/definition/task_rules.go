@@ -57,6 +57,7 @@ func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto
 	r.duration(task.GetTimeout(), at.Field("timeout"))
 	r.duration(task.GetDeadline(), at.Field("deadline"))
 	r.heartbeatTimeout(task.GetHeartbeatTimeout(), at.Field("heartbeatTimeout"))
+	r.stop(task.GetStop(), at.Field("stop"))
 	r.duration(task.GetCache().GetTtl(), at.Field("cache").Field("ttl"))
 	constraintRules{r.decoder}.check(task.GetConstraints(), at.Field("constraints"))
 	r.flow(task, at)

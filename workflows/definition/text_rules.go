@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
 )
@@ -31,6 +32,21 @@ func (d *decoder) heartbeatTimeout(text string, p *source.Path) {
 const (
 	MinHeartbeatTimeout = 5 * time.Second
 	MaxHeartbeatTimeout = time.Hour
+)
+
+// stop checks how a program is stopped.
+func (d *decoder) stop(stop *v1.Stop, at *source.Path) {
+	text, p := stop.GetGrace(), at.Field("grace")
+	d.durationOr(text, p, "it must be 1s to 10m")
+	if grace, err := parseDuration(text); text != "" && err == nil && (grace < MinStopGrace || grace > MaxStopGrace) {
+		d.Add(d.locate(p), p, p.Local()+" is "+text+"; it must be 1s to 10m", "signal: SIGKILL ends the program at once")
+	}
+}
+
+// These are the bounds of the grace of a stop. A worker that stops waits for the longest one of its tasks.
+const (
+	MinStopGrace = time.Second
+	MaxStopGrace = 10 * time.Minute
 )
 
 // notBlank reports a text of only spaces where one is required. The model reports an empty text.

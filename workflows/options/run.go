@@ -92,12 +92,13 @@ func Steer(node, summary string) workflow.ActivityOptions {
 	}
 }
 
-// Restart returns the options of Steer for the restart of a machine, which is not retried.
-func Restart(node, summary string) workflow.ActivityOptions {
+// Restart returns the options of Steer for the restart of a machine, which is not retried. grace is how long the machine may take
+// to shut down, or 0 for the usual time.
+func Restart(node, summary string, grace time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:              names.NodeQueue(node, names.ControlLane),
 		ScheduleToStartTimeout: steerTimeout,
-		StartToCloseTimeout:    restartTimeout,
+		StartToCloseTimeout:    restartTimeout + grace,
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
 		Summary:                summary + " on " + node,
 	}

@@ -9,6 +9,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/command"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
@@ -51,7 +52,7 @@ func (r *run) steer(q *request, s *command.Steer) {
 	req := &historyv1.SteerRequest{RunId: r.RunID, Chain: r.Chain, Task: name, Claim: s.Claim, Action: s.Action}
 	call := options.Steer(s.Node, s.Action+" "+name)
 	if s.Action == command.ActionRestart {
-		call = options.Restart(s.Node, s.Action+" "+name)
+		call = options.Restart(s.Node, s.Action+" "+name, definition.StopGrace(r.core.Definition(s.Task)))
 	}
 	r.calls.Watch(r.calls.Activity(call, names.SteerActivity, req, 0), func(f workflow.Future) {
 		var res historyv1.SteerResponse

@@ -164,7 +164,7 @@ func (r *running) exitOf(ctx context.Context, s *container.State) exit {
 	out := exit{code: s.ExitCode, oomKilled: s.OOMKilled}
 	switch {
 	case r.lifecycle.State().IsStopped() || s.OOMKilled:
-	case r.wasKilled(), r.loss.isMarked() && isEngineExitCode(s.ExitCode):
+	case r.wasKilled(), r.loss.isMarked() && r.isEngineExitCode(s.ExitCode):
 		out.err = endedByEngine(s.ExitCode)
 	case s.ExitCode == 128+int(syscall.SIGKILL) && r.attempt.Limits.Memory > 0:
 		out.oomKilled = r.e.endings.await(ctx, r.id, oomPatience, func(e ending) bool { return e.outOfMemory })
@@ -180,9 +180,9 @@ func (r *running) wasKilled() bool {
 }
 
 // isEngineExitCode reports whether an exit code may result from an engine that shuts down, or that restarts and cleans up what it finds.
-func isEngineExitCode(code int) bool {
+func (r *running) isEngineExitCode(code int) bool {
 	switch code {
-	case 128 + int(syscall.SIGKILL), 128 + int(syscall.SIGTERM), 255:
+	case 128 + int(syscall.SIGKILL), 128 + int(syscall.SIGTERM), 128 + int(numberOf(r.stopSignal())), 255:
 		return true
 	}
 	return false

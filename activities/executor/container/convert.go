@@ -80,9 +80,9 @@ func convert(r request) (made, error) {
 	maps.Copy(marks, spec.GetLabels())
 	initProcess := !r.isInit
 	// An engine that shuts down ends its containers with this signal, whatever the image says.
-	stopSignal := nameOf(syscall.SIGTERM)
-	if r.isInit {
-		stopSignal = "" // use the image's signal: some programs do not treat SIGTERM as a request to end
+	stopSignal := a.Signal
+	if stopSignal == "" && !r.isInit { // "" means the image's signal: some programs do not treat SIGTERM as a request to end
+		stopSignal = nameOf(syscall.SIGTERM)
 	}
 	m := made{
 		program: cmd.program,

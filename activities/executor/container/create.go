@@ -20,7 +20,7 @@ func (r *running) create(ctx context.Context, req request) (made, error) {
 		switch {
 		case err == nil:
 			r.id = c.ID
-			r.e.endings.watch(r.id)
+			r.e.endings.watch(r.id, numberOf(r.stopSignal()))
 			for _, w := range c.Warnings {
 				r.attempt.Notify("container engine: " + w)
 			}

@@ -35,6 +35,8 @@ type endings struct {
 
 // ending is what the engine has reported about a container.
 type ending struct {
+	// stopSignal is the signal, besides SIGTERM and SIGKILL, with which the engine ends the container.
+	stopSignal syscall.Signal
 	// killed reports that the engine sent the container a signal that is meant to end it.
 	killed      bool
 	outOfMemory bool
@@ -122,7 +124,7 @@ func (s *endings) record(m events.Message) {
 	}
 	switch m.Action {
 	case events.ActionStart:
-		e = ending{starts: e.starts + 1}
+		e = ending{stopSignal: e.stopSignal, starts: e.starts + 1}
 	case events.ActionDie:
 		e.died = true
 	case events.ActionOOM:
@@ -130,7 +132,7 @@ func (s *endings) record(m events.Message) {
 	case events.ActionKill:
 		// Programs use other signals for purposes other than ending.
 		switch n, _ := strconv.Atoi(m.Actor.Attributes["signal"]); syscall.Signal(n) {
-		case syscall.SIGTERM, syscall.SIGKILL:
+		case syscall.SIGTERM, syscall.SIGKILL, e.stopSignal:
 			e.killed = true
 		}
 	}
@@ -139,11 +141,11 @@ func (s *endings) record(m events.Message) {
 	s.news = make(chan struct{})
 }
 
-// watch starts recording the events of a container; forget stops it.
-func (s *endings) watch(id string) {
+// watch starts recording the events of a container, which the engine ends with a signal; forget stops it.
+func (s *endings) watch(id string, stopSignal syscall.Signal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of[id] = ending{}
+	s.of[id] = ending{stopSignal: stopSignal}
 }
 
 func (s *endings) forget(id string) {

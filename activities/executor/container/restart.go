@@ -92,7 +92,7 @@ func (r *running) isRestarted(ctx context.Context, before *container.State) (boo
 // noteRestart records the new process of a container that has started again, and forgets how the old one ended.
 func (r *running) noteRestart(ctx context.Context, starts int) {
 	if !r.e.endings.await(ctx, r.id, eventPatience, func(e ending) bool { return e.starts > starts }) {
-		r.e.endings.watch(r.id)
+		r.e.endings.watch(r.id, numberOf(r.stopSignal()))
 	}
 	r.lookForProcess(ctx)
 }

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -17,6 +18,17 @@ func signalOf(code int) string {
 		return "SIG" + signals[n-1]
 	}
 	return ""
+}
+
+// numberOf returns the signal with a name such as "SIGINT", or SIGTERM for a name that only the engine knows.
+func numberOf(name string) syscall.Signal {
+	if name == "SIGRTMIN+3" {
+		return 37 // systemd shuts down on it
+	}
+	if i := slices.Index(signals, strings.TrimPrefix(name, "SIG")); i >= 0 {
+		return syscall.Signal(i + 1)
+	}
+	return syscall.SIGTERM
 }
 
 func nameOf(s syscall.Signal) string { return signalOf(128 + int(s)) }

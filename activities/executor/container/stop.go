@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,13 +36,13 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	if paused {
 		r.unpause(ctx)
 	}
-	r.sendStopSignal(ctx)
+	r.signal(ctx, r.stopSignal())
 	gone := r.endChannel(ctx)
 	r.calls.Go(func() { r.repeatStopSignal(ctx, gone) })
-	signal := syscall.SIGTERM
+	signal := r.stopSignal()
 	killed := r.attempt.AwaitKill(gone)
 	if killed {
-		signal = syscall.SIGKILL
+		signal = nameOf(syscall.SIGKILL)
 		r.unpause(ctx)
 		r.signal(ctx, signal)
 	}
@@ -55,7 +56,7 @@ func (r *running) stop(ctx context.Context, giveUp context.CancelCauseFunc) {
 	first := r.main.process()
 	err := first.signal(syscall.SIGKILL)
 	if first.awaitEnd(ownEndPatience) {
-		giveUp(forced{signal})
+		giveUp(forced{numberOf(signal)})
 		return
 	}
 	giveUp(errors.Join(errors.New("it could not be killed"), err))
@@ -106,17 +107,9 @@ func (r *running) endChannel(ctx context.Context) <-chan struct{} {
 	return gone
 }
 
-// sendStopSignal sends the container its stop signal.
-func (r *running) sendStopSignal(ctx context.Context) {
-	if name := r.main.containerConfig().StopSignal; name != "" && name != nameOf(syscall.SIGTERM) {
-		short, cancel := context.WithTimeout(ctx, signalPatience)
-		err := r.e.docker.ContainerKill(short, r.id, name)
-		cancel()
-		if err == nil {
-			return
-		}
-	}
-	r.signal(ctx, syscall.SIGTERM)
+// stopSignal returns the signal that asks the container to end.
+func (r *running) stopSignal() string {
+	return cmp.Or(r.attempt.Signal, r.main.containerConfig().StopSignal, nameOf(syscall.SIGTERM))
 }
 
 // termAgain is how often a waiting program is sent SIGTERM, since SIGTERM has no effect while a container starts.
@@ -130,29 +123,29 @@ func (r *running) repeatStopSignal(ctx context.Context, gone <-chan struct{}) {
 			return
 		case <-time.After(termAgain):
 			if r.main.isWaitProgram() {
-				r.sendStopSignal(ctx)
+				r.signal(ctx, r.stopSignal())
 			}
 		}
 	}
 }
 
 // signal sends a signal through the engine, or directly to the process if the engine fails.
-func (r *running) signal(ctx context.Context, s syscall.Signal) {
+func (r *running) signal(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, signalPatience)
 	defer cancel()
-	err := r.e.docker.ContainerKill(ctx, r.id, nameOf(s))
+	err := r.e.docker.ContainerKill(ctx, r.id, name)
 	if err == nil || cerrdefs.IsNotFound(err) || cerrdefs.IsConflict(err) {
 		return // Conflict: the container does not run
 	}
 	r.e.engine.requestPing()
 	if !r.main.isKnown() {
 		err = errors.Join(err, errNotHere)
-	} else if direct := r.main.process().signal(s); direct == nil {
+	} else if direct := r.main.process().signal(numberOf(name)); direct == nil {
 		return
 	} else {
 		err = errors.Join(err, direct)
 	}
-	r.e.logger.Warn("cannot signal a container", "container", r.name, "signal", nameOf(s), "error", err)
+	r.e.logger.Warn("cannot signal a container", "container", r.name, "signal", name, "error", err)
 }
 
 // unpause resumes a suspended container, so that it receives its signals.

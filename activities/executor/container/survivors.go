@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,7 +133,7 @@ func (e *Executor) Reattach(ctx context.Context, a executor.Attempt) (executor.R
 	r.id, r.image, r.keep = c.ID, c.Config.Labels[labelImage], c.Config.Labels[labelKeep] != ""
 	r.lifecycle.SetPaused(c.State.Paused)
 	r.atHome, r.holdsMounts = c.Config.Labels[labelAtHome] != "", hasOpenMounts(c.HostConfig)
-	e.endings.watch(r.id)
+	e.endings.watch(r.id, numberOf(cmp.Or(a.Signal, c.Config.StopSignal)))
 	if startedAt(c.State).IsZero() {
 		r.close()
 		return executor.Result{}, executor.ErrNotRunning
@@ -185,19 +186,13 @@ func (e *Executor) removeAll(ctx context.Context, l executor.Leftover) error {
 	return nil
 }
 
-// leftoverGrace is how long an unwanted container may take to end after SIGTERM.
+// leftoverGrace is how long an unwanted container may take to end after its stop signal.
 const leftoverGrace = 2 * time.Second
 
-// stopLeftover sends a container SIGTERM and waits briefly for its end.
+// stopLeftover sends a container its stop signal and waits briefly for its end.
 func (e *Executor) stopLeftover(ctx context.Context, id string) {
-	ctx, cancel := context.WithTimeout(ctx, leftoverGrace)
+	ctx, cancel := context.WithTimeout(ctx, leftoverGrace+endPatience)
 	defer cancel()
-	if e.docker.ContainerKill(ctx, id, "SIGTERM") != nil {
-		return
-	}
-	statuses, errs := e.docker.ContainerWait(ctx, id, container.WaitConditionNotRunning)
-	select {
-	case <-statuses:
-	case <-errs:
-	}
+	seconds := int(leftoverGrace.Seconds())
+	_ = e.docker.ContainerStop(ctx, id, container.StopOptions{Timeout: &seconds}) // its removal ends it, too
 }

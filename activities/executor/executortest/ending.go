@@ -43,6 +43,17 @@ func (h Harness) stop(t *testing.T) {
 			t.Errorf("took %v, though nothing resisted", took)
 		}
 	})
+	t.Run("by a signal of its own", func(t *testing.T) {
+		a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true})
+		a.Signal = "SIGUSR1"
+		r, took := h.cancelled(t, e, a, c)
+		if !r.Stopped || r.ExitCode != 138 || r.Signal != "SIGUSR1" {
+			t.Errorf("result %+v, want one stopped by SIGUSR1", r)
+		}
+		if took > a.Grace {
+			t.Errorf("took %v, though nothing resisted", took)
+		}
+	})
 	t.Run("by SIGKILL after the grace period", func(t *testing.T) {
 		a, c := h.attempt(t, Program{Out: "ready", IgnoreTerm: true, Sleep: true})
 		a.Grace = 300 * time.Millisecond

@@ -61,8 +61,9 @@ func (h Harness) survivors(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		a.Stdout = &trigger{buffer: &c.out, on: "first", do: cancel}
-		if r, err := e.Reattach(ctx, a); err != nil || !r.Stopped || r.Signal != "SIGTERM" {
-			t.Errorf("result %+v, error %v, want one stopped by SIGTERM", r, err)
+		a.Signal = "SIGUSR1"
+		if r, err := e.Reattach(ctx, a); err != nil || !r.Stopped || r.Signal != "SIGUSR1" {
+			t.Errorf("result %+v, error %v, want one stopped by SIGUSR1", r, err)
 		}
 		h.wantGone(t, e, a)
 	})

@@ -65,7 +65,7 @@ func newCgroups(guard *watchdog, leaves bool, logger *slog.Logger) (*cgroupFacto
 // permission to put processes there, and old kernels and seccomp filters lack some of the
 // calls.
 func (c *cgroupFactory) probe() error {
-	t, err := c.enclose("", nil, executor.Limits{})
+	t, err := c.enclose("", executor.Ending{}, executor.Limits{})
 	if err != nil {
 		return err
 	}
@@ -103,11 +103,11 @@ func (c *cgroupFactory) close() error {
 	return c.parent.Remove()
 }
 
-func (c *cgroupFactory) enclose(id string, lease *executor.Lease, l executor.Limits) (tree, error) {
+func (c *cgroupFactory) enclose(id string, e executor.Ending, l executor.Limits) (tree, error) {
 	if !c.delegated {
 		l = executor.Limits{} // bounds enforces them instead
 	}
-	g := &cgroupTree{all: c, id: id, lease: lease, limits: l}
+	g := &cgroupTree{all: c, id: id, ending: e, limits: l}
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
@@ -127,8 +127,8 @@ type cgroupTree struct {
 	killed bool
 	// oomKills is the count of OOM kills before the current program.
 	oomKills int
-	// lease is the lease that the watchdog tracks for the tree, or nil.
-	lease *executor.Lease
+	// ending has the lease that the watchdog tracks for the tree, or nil, and how the processes are stopped.
+	ending executor.Ending
 	// limits are the limits of the directory.
 	limits executor.Limits
 	// parent is the parent of the directory if another worker has made both, else nil.
@@ -143,10 +143,10 @@ func (c *cgroupTree) enter() (err error) {
 	}
 	c.all.strays.noteBegin(c.id)
 	c.oomKills = c.countOOMKills()
-	if c.lease == nil {
+	if c.ending.Lease == nil {
 		return nil
 	}
-	if err := c.all.guard.add(c.name, c.lease); err != nil {
+	if err := c.all.guard.add(c.name, c.ending); err != nil {
 		return errors.Join(err, c.end())
 	}
 	return nil
@@ -176,13 +176,14 @@ func (c *cgroupTree) dismiss(pid int) { c.all.orphans.Include(pid) }
 // terminate signals the process group first, in one step that misses no child which is
 // just being forked, and then the processes that have left the group.
 func (c *cgroupTree) terminate() {
-	if c.lease != nil {
+	if c.ending.Lease != nil {
 		c.all.guard.noteStopping(c.name)
 	}
-	signalGroup(c.leader, syscall.SIGTERM)
+	signal := stopSignal(c.ending)
+	signalGroup(c.leader, signal)
 	for _, pid := range c.pids() {
 		if group, err := unix.Getpgid(pid); err == nil && group != c.leader {
-			_ = unix.Kill(pid, unix.SIGTERM)
+			_ = unix.Kill(pid, signal)
 			_ = unix.Kill(pid, unix.SIGCONT)
 		}
 	}
@@ -245,7 +246,7 @@ func (c *cgroupTree) end() error {
 	c.all.strays.noteEnd(c.id)
 	c.all.orphans.Include(c.leader)
 	c.all.orphans.Reap()
-	if c.lease != nil {
+	if c.ending.Lease != nil {
 		c.all.guard.remove(c.name)
 	}
 	dir := c.cgroupDir
@@ -259,5 +260,5 @@ func (c *cgroupTree) end() error {
 	case c.killed:
 		return dir.remove()
 	}
-	return c.all.releaseDir(dir, c.lease)
+	return c.all.releaseDir(dir, c.ending.Lease)
 }

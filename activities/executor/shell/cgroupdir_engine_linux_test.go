@@ -74,7 +74,7 @@ func TestCgroupsOfALostLeaseAreNotReused(t *testing.T) {
 	e := newExecutor(t, Options{Mechanism: Cgroup})
 	all := e.trees.(*cgroupFactory)
 	for range 3 {
-		tr, err := all.enclose(idPrefix+"/lost/c1", executor.NewLease(0, 1, 2), executor.Limits{})
+		tr, err := all.enclose(idPrefix+"/lost/c1", executor.Ending{Lease: executor.NewLease(0, 1, 2)}, executor.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,13 +18,13 @@
 //	   │                    │ time over                    ▼
 //	   │ ctx done           └──────────▶ SIGKILL to all ─▶ ended
 //	   │                                     ▲             ▲
-//	   └──▶ SIGTERM to all ─▶ stopping ──────┘             │
+//	   └──▶ stop signal to all ─▶ stopping ──┘             │
 //	                           │   grace over              │
 //	                           └───────────────────────────┘
 //	                               no process left
 //
 // When a program exits, the processes that it left in the background are killed. The short linger lets helpers at the end of a
-// pipe, such as the tee of a process substitution, write out what they hold. They get no SIGTERM: nothing asked the task to stop,
+// pipe, such as the tee of a process substitution, write out what they hold. They get no stop signal: nothing asked the task to stop,
 // and a program can wait for its children if it needs to.
 //
 // # Who belongs to an attempt
@@ -95,7 +95,7 @@
 //
 //	worker ── keep ──▶ watchdog ── socket in LeftDir ──▶ next worker, with a watchdog of its own
 //	                      │
-//	                      └── end of the lease ──▶ SIGTERM ──▶ SIGKILL ──▶ forgotten
+//	                      └── end of the lease ──▶ stop signal ──▶ SIGKILL ──▶ forgotten
 //
 // A program that prints more than its pipes hold waits for the next worker. That worker is not the program's parent, and reads the
 // exit status from a handle of the process (pidfd), which the watchdog got before the end. Linux tells it there since 6.15; on older

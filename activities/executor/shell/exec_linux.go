@@ -184,10 +184,5 @@ func (c *companion) watch(ctx context.Context, exited, ending <-chan struct{}, s
 	}
 }
 
-// signalNumber returns the signal with a name such as "INT" or "SIGINT", or 0.
-func signalNumber(name string) syscall.Signal {
-	return unix.SignalNum("SIG" + strings.TrimPrefix(strings.ToUpper(name), "SIG"))
-}
-
 // errNoTerminal wraps the error of creating a terminal.
 func errNoTerminal(err error) error { return fmt.Errorf("create a terminal: %w", err) }

@@ -17,7 +17,7 @@ func (*Executor) batch() func(string, *executor.Lease) (executor.Batch, error) {
 type groupFactory struct{}
 
 func (groupFactory) mechanism() Mechanism { return Group }
-func (groupFactory) enclose(string, *executor.Lease, executor.Limits) (tree, error) {
+func (groupFactory) enclose(string, executor.Ending, executor.Limits) (tree, error) {
 	return &groupTree{}, nil
 }
 func (groupFactory) close() error { return nil }

@@ -3,10 +3,14 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell/poll"
@@ -16,12 +20,15 @@ import (
 type groupFactory struct{}
 
 func (groupFactory) mechanism() Mechanism { return Group }
-func (groupFactory) enclose(string, *executor.Lease, executor.Limits) (tree, error) {
-	return &groupTree{}, nil
+func (groupFactory) enclose(_ string, e executor.Ending, _ executor.Limits) (tree, error) {
+	return &groupTree{stopSignal: stopSignal(e)}, nil
 }
 func (groupFactory) close() error { return nil }
 
-type groupTree struct{ leader int }
+type groupTree struct {
+	leader     int
+	stopSignal syscall.Signal
+}
 
 func (g *groupTree) attr() *syscall.SysProcAttr { return sessionAttr(false) }
 func (g *groupTree) started(pid int)            { g.leader = pid }
@@ -31,7 +38,7 @@ func (g *groupTree) started(pid int)            { g.leader = pid }
 func (g *groupTree) admit(start func() (*os.Process, error)) (*os.Process, error) { return start() }
 func (g *groupTree) dismiss(int)                                                  {}
 
-func (g *groupTree) terminate()      { signalGroup(g.leader, syscall.SIGTERM) }
+func (g *groupTree) terminate()      { signalGroup(g.leader, g.stopSignal) }
 func (g *groupTree) kill()           { signalGroup(g.leader, syscall.SIGKILL) }
 func (g *groupTree) join() string    { return "" }
 func (g *groupTree) oomKilled() bool { return false }
@@ -71,14 +78,28 @@ func (g *groupTree) clear() error {
 	}, func() error { return fmt.Errorf("process group %d survives SIGKILL", g.leader) })
 }
 
-// signalGroup signals a process group. On SIGTERM it also resumes stopped processes, which would not see the
-// signal otherwise.
+// stopSignal returns the signal that asks a program to end.
+func stopSignal(e executor.Ending) syscall.Signal {
+	return cmp.Or(signalNumber(e.Signal), syscall.SIGTERM)
+}
+
+// signalNumber returns the signal with a name such as "INT" or "SIGINT", or 0.
+func signalNumber(name string) syscall.Signal {
+	name = "SIG" + strings.TrimPrefix(strings.ToUpper(name), "SIG")
+	if name == "SIGRTMIN+3" {
+		return 37 // on Linux; systemd shuts down on it
+	}
+	return unix.SignalNum(name)
+}
+
+// signalGroup signals a process group. It also resumes stopped processes, which would not see a signal other than SIGKILL
+// otherwise.
 func signalGroup(leader int, signal syscall.Signal) {
 	if leader == 0 {
 		return
 	}
 	_ = syscall.Kill(-leader, signal)
-	if signal == syscall.SIGTERM {
+	if signal != syscall.SIGKILL {
 		_ = syscall.Kill(-leader, syscall.SIGCONT)
 	}
 }

@@ -94,11 +94,11 @@ func TestWorkerReportsLeasesToTheWatchdog(t *testing.T) {
 		if stopping {
 			stop = kill
 		}
-		if got, want := next(), fmt.Sprintf(`%s "a" %d %d`, verb, stop, kill); got != want {
+		if got, want := next(), fmt.Sprintf(`%s "a" %d %d 2`, verb, stop, kill); got != want {
 			t.Errorf("told %s, want %s", got, want)
 		}
 	}
-	if err := w.add("a", lease); err != nil {
+	if err := w.add("a", executor.Ending{Signal: "SIGINT", Lease: lease}); err != nil {
 		t.Fatal(err)
 	}
 	want("add", begin, false)
@@ -115,12 +115,12 @@ func TestWorkerReportsLeasesToTheWatchdog(t *testing.T) {
 		t.Errorf("told %s", got)
 	}
 	// An attempt without a lease is never over.
-	if err := w.add("b", nil); err != nil {
+	if err := w.add("b", executor.Ending{}); err != nil {
 		t.Fatal(err)
 	}
 	w.noteStopping("b")
 	w.remove("b")
-	if got, want := next(), fmt.Sprintf(`add "b" %d %d`, executor.Never, executor.Never); got != want {
+	if got, want := next(), fmt.Sprintf(`add "b" %d %d 15`, executor.Never, executor.Never); got != want {
 		t.Errorf("told %s, want %s", got, want)
 	}
 	if got := next(); got != `remove "b"` {
@@ -170,17 +170,17 @@ func TestWatchdogEnforcesLeases(t *testing.T) {
 	cmd := markedProgram(t, id, "n=0; trap 'n=$((n+1)); echo $n >&2' TERM; echo ready; while :; do read x; done")
 	w := watchdogproc.NewTable()
 	soon := executor.Now().Add(time.Hour)
-	say(t, w, `add %q %d %d`, id, soon, soon)
+	say(t, w, `add %q %d %d 15`, id, soon, soon)
 	if wait := w.Enforce(); wait <= 0 || wait > watchdogproc.EnforceStep || len(livingMarked(id)) == 0 {
 		t.Fatalf("acts before its time: wait %v", wait)
 	}
-	say(t, w, `lease %q %d %d`, id, executor.Now(), soon)
+	say(t, w, `lease %q %d %d 15`, id, executor.Now(), soon)
 	w.Enforce()
 	a := w.Attempts[id]
 	if !a.Stopped || a.Killed != 0 || len(livingMarked(id)) == 0 {
 		t.Fatalf("at the time to stop: %+v, living %v", a, livingMarked(id))
 	}
-	say(t, w, `lease %q %d %d`, id, executor.Now(), executor.Now())
+	say(t, w, `lease %q %d %d 15`, id, executor.Now(), executor.Now())
 	w.Enforce()
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("ended with %v", err)
@@ -200,9 +200,9 @@ func TestWatchdogEnforcesLeases(t *testing.T) {
 func TestWatchdogAsksToStop(t *testing.T) {
 	t.Parallel()
 	id := fmt.Sprintf("%d-%d/asked/c1", os.Getpid(), time.Now().UnixNano())
-	cmd := markedProgram(t, id, "trap 'exit 7' TERM; echo ready; while :; do read x; done")
+	cmd := markedProgram(t, id, "trap '' TERM; trap 'exit 7' INT; echo ready; while :; do read x; done")
 	w := watchdogproc.NewTable()
-	say(t, w, `add %q %d %d`, id, executor.Now(), executor.Now().Add(time.Hour))
+	say(t, w, `add %q %d %d 2`, id, executor.Now(), executor.Now().Add(time.Hour))
 	w.Enforce()
 	_ = cmd.Wait()
 	if code := cmd.ProcessState.ExitCode(); code != 7 {
@@ -222,7 +222,7 @@ func TestWatchdogReadsPendingMessagesBeforeItActs(t *testing.T) {
 	defer read.Close()
 	defer write.Close()
 	for _, line := range []string{
-		fmt.Sprintf(`add %q %d %d`, id, 1, 2), fmt.Sprintf(`lease %q %d %d`, id, executor.Never-1, executor.Never-1), "bye",
+		fmt.Sprintf(`add %q %d %d 15`, id, 1, 2), fmt.Sprintf(`lease %q %d %d 15`, id, executor.Never-1, executor.Never-1), "bye",
 	} {
 		if _, err := fmt.Fprintln(write, line); err != nil {
 			t.Fatal(err)

@@ -289,7 +289,7 @@ func (e *Executor) takeOver(a executor.Attempt) (*running, func(*sampler) (execu
 	if err := e.guard.ensure(e.trees); err != nil {
 		return nil, nil, err
 	}
-	t, err := e.adopt(k, kept.Files, a.Lease)
+	t, err := e.adopt(k, kept.Files, a.Ending)
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("take over %s: %w", a.ID, err), abandon(kept, k))
 	}
@@ -342,7 +342,7 @@ func abandon(kept *watchdogproc.Kept, k left) error {
 }
 
 // adopt returns the process tree of a left attempt, and registers it with the watchdog.
-func (e *Executor) adopt(k left, files []*os.File, lease *executor.Lease) (tree, error) {
+func (e *Executor) adopt(k left, files []*os.File, ending executor.Ending) (tree, error) {
 	switch all := e.trees.(type) {
 	case *cgroupFactory:
 		if k.Tree.Cgroup == "" {
@@ -356,11 +356,11 @@ func (e *Executor) adopt(k left, files []*os.File, lease *executor.Lease) (tree,
 		files[3] = nil
 		dir.limited = k.Tree.Limited
 		c := &cgroupTree{
-			all: all, id: k.ID, lease: lease, cgroupDir: dir, leader: k.Tree.Leader, oomKills: k.Tree.OOMKills, parent: cgroup.Adopt(k.Tree.Parent, lock),
+			all: all, id: k.ID, ending: ending, cgroupDir: dir, leader: k.Tree.Leader, oomKills: k.Tree.OOMKills, parent: cgroup.Adopt(k.Tree.Parent, lock),
 		}
 		all.strays.noteBegin(k.ID)
 		all.strays.reachBack(k.Tree.Since)
-		if err := all.guard.add(dir.name, lease); err != nil {
+		if err := all.guard.add(dir.name, ending); err != nil {
 			dir.close()
 			return nil, errors.Join(err, lock.Close())
 		}
@@ -369,10 +369,10 @@ func (e *Executor) adopt(k left, files []*os.File, lease *executor.Lease) (tree,
 		if k.Tree.Cgroup != "" {
 			break
 		}
-		if err := all.guard.add(k.ID, lease); err != nil {
+		if err := all.guard.add(k.ID, ending); err != nil {
 			return nil, err
 		}
-		m := &markerTree{all: all, id: k.ID, leader: k.Tree.Leader, finder: procfs.NewSearch(k.ID), admitted: map[int]bool{}}
+		m := &markerTree{all: all, id: k.ID, leader: k.Tree.Leader, stopSignal: stopSignal(ending), finder: procfs.NewSearch(k.ID), admitted: map[int]bool{}}
 		m.finder.Since = k.Tree.Since
 		for _, session := range k.Tree.Sessions {
 			m.finder.Sessions[session] = true

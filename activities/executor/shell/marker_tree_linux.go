@@ -39,11 +39,11 @@ func (m *markerFactory) close() error {
 	return nil
 }
 
-func (m *markerFactory) enclose(id string, lease *executor.Lease, _ executor.Limits) (tree, error) {
-	if err := m.guard.add(id, lease); err != nil {
+func (m *markerFactory) enclose(id string, e executor.Ending, _ executor.Limits) (tree, error) {
+	if err := m.guard.add(id, e); err != nil {
 		return nil, err
 	}
-	return &markerTree{all: m, id: id, finder: procfs.NewSearch(id), admitted: map[int]bool{}}, nil
+	return &markerTree{all: m, id: id, stopSignal: stopSignal(e), finder: procfs.NewSearch(id), admitted: map[int]bool{}}, nil
 }
 
 // markerTree is the process tree of one attempt.
@@ -51,6 +51,8 @@ type markerTree struct {
 	all    *markerFactory
 	id     string
 	leader int
+	// stopSignal asks the processes to end.
+	stopSignal syscall.Signal
 
 	mu     sync.Mutex
 	finder *procfs.Search
@@ -122,10 +124,10 @@ func (m *markerTree) pids() []int {
 
 func (m *markerTree) terminate() {
 	m.all.guard.noteStopping(m.id)
-	signalGroup(m.leader, syscall.SIGTERM)
+	signalGroup(m.leader, m.stopSignal)
 	for _, p := range m.find() {
 		if p.Group != m.leader {
-			_ = unix.Kill(p.PID, unix.SIGTERM)
+			_ = unix.Kill(p.PID, m.stopSignal)
 			_ = unix.Kill(p.PID, unix.SIGCONT)
 		}
 	}

@@ -43,7 +43,7 @@ func (e *Executor) enclose(a executor.Attempt, sandbox bool) (n *processTree, er
 	if f := n.bound.forker(); f != nil {
 		n.forker = f
 	}
-	if n.tree, err = e.trees.enclose(a.ID, a.Lease, limits); err != nil {
+	if n.tree, err = e.trees.enclose(a.ID, a.Ending, limits); err != nil {
 		return nil, errors.Join(fmt.Errorf("enclose %s: %w", a.ID, err), n.bound.release(), n.box.release())
 	}
 	return n, nil

@@ -10,9 +10,9 @@ import (
 // treeFactory creates a process tree for each attempt. It is safe for concurrent use.
 type treeFactory interface {
 	mechanism() Mechanism
-	// enclose creates the process tree of the attempt with an id, and registers its lease with the
-	// watchdog. The limits apply only if process trees enforce them by themselves.
-	enclose(id string, lease *executor.Lease, l executor.Limits) (tree, error)
+	// enclose creates the process tree of the attempt with an id, and registers its lease and how it is
+	// stopped with the watchdog. The limits apply only if process trees enforce them by themselves.
+	enclose(id string, e executor.Ending, l executor.Limits) (tree, error)
 	// close releases what the trees share. No tree may be in use.
 	close() error
 }
@@ -34,7 +34,7 @@ type tree interface {
 	dismiss(pid int)
 	// noteSIGKILL records that SIGKILL has ended the program, whoever sent it.
 	noteSIGKILL()
-	// terminate sends SIGTERM to each process once.
+	// terminate sends the stop signal to each process once.
 	terminate()
 	// kill sends SIGKILL to all processes, including those they fork meanwhile. It does not wait
 	// for them to end.

@@ -36,9 +36,9 @@ const (
 // A nil watchdog does nothing.
 //
 // There is one message a line. "cgroup DIR" names the directory of all attempts; without
-// it, attempts are found by their markers. "add NAME STOP KILL" registers an attempt, by
-// the name of its directory or by its marker, with the deadlines of its lease. "lease
-// NAME STOP KILL" changes the deadlines, "remove NAME" reports that the attempt has
+// it, attempts are found by their markers. "add NAME STOP KILL SIGNAL" registers an attempt, by
+// the name of its directory or by its marker, with the deadlines of its lease and the
+// number of its stop signal. "lease NAME STOP KILL SIGNAL" changes the deadlines, "remove NAME" reports that the attempt has
 // ended, "keep" and a watchdogproc.KeepMessage that the worker leaves it, and "bye" precedes a clean end. Strings are quoted.
 // Instants are those of executor.Now: all processes read the same clock.
 type watchdog struct {

@@ -278,15 +278,15 @@ func TestWorkerRunsWithoutAWatchdogThatKeepsEnding(t *testing.T) {
 
 func TestWatchdogParsesMessages(t *testing.T) {
 	w := watchdogproc.NewTable()
-	for _, line := range []string{`cgroup "/a b"`, `add "run/x/c1" 1 2`, `add "odd\n\"id" 3 4`, `lease "odd\n\"id" 5 6`, `remove "run/x/c1"`} {
+	for _, line := range []string{`cgroup "/a b"`, `add "run/x/c1" 1 2 15`, `add "odd\n\"id" 3 4 2`, `lease "odd\n\"id" 5 6 2`, `remove "run/x/c1"`} {
 		if bye, err := w.Receive(line); bye || err != nil {
 			t.Errorf("%s: bye %v, error %v", line, bye, err)
 		}
 	}
-	if a := w.Attempts["odd\n\"id"]; w.Cgroup != "/a b" || len(w.Attempts) != 1 || a == nil || a.StopAt != 5 || a.KillAt != 6 {
+	if a := w.Attempts["odd\n\"id"]; w.Cgroup != "/a b" || len(w.Attempts) != 1 || a == nil || a.StopAt != 5 || a.KillAt != 6 || a.Signal != syscall.SIGINT {
 		t.Errorf("heard %+v", w)
 	}
-	for _, line := range []string{"", "add", "add x", `add "x"`, `add "x" 1`, `add "x" soon later`, `what "x"`} {
+	for _, line := range []string{"", "add", "add x", `add "x"`, `add "x" 1`, `add "x" 1 2`, `add "x" soon later`, `what "x"`} {
 		if _, err := w.Receive(line); err == nil {
 			t.Errorf("%q is no error", line)
 		}
@@ -312,7 +312,7 @@ func TestWatchdogForgetsWhatItsWorkerHasEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := executor.Now().Add(time.Hour)
-	if _, err := fmt.Fprintf(own, "add \"x\" %d %d\nkeep %s\n", end, end, keep); err != nil {
+	if _, err := fmt.Fprintf(own, "add \"x\" %d %d 15\nkeep %s\n", end, end, keep); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error)

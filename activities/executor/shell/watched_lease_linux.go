@@ -11,12 +11,9 @@ import (
 // renewals is the interval between checks for renewed leases.
 const renewals = 200 * time.Millisecond
 
-// keptGrace is the most time between SIGTERM and SIGKILL for an attempt that no worker has continued.
-const keptGrace = 10 * time.Second
-
 // watchedLease is an attempt that is registered with the watchdog.
 type watchedLease struct {
-	lease *executor.Lease
+	executor.Ending
 	// stopping reports that this process has asked the attempt to stop, and kept that it has left the attempt.
 	stopping, kept bool
 	// stopAt and killAt are the deadlines last sent to the watchdog.
@@ -25,29 +22,29 @@ type watchedLease struct {
 
 // deadlines returns when the watchdog must ask the attempt to stop, and when it must
 // kill it. A live worker asks first, and a program is asked only once, since a second
-// SIGTERM has another meaning for some programs.
+// signal has another meaning for some programs.
 func (h *watchedLease) deadlines() (stopAt, killAt executor.Instant) {
-	stopAt, killAt = h.lease.StopAt(), h.lease.KillAt()
-	if h.lease == nil || h.stopping {
+	stopAt, killAt = h.Lease.StopAt(), h.Lease.KillAt()
+	if h.Lease == nil || h.stopping {
 		return killAt, killAt
 	}
 	quarter := killAt.Sub(stopAt) / 4
 	if h.kept { // its next worker may come until then
-		return killAt.Add(-min(quarter, keptGrace)), killAt
+		return killAt.Add(-min(quarter, h.Grace)), killAt
 	}
 	return stopAt.Add(quarter), killAt
 }
 
 // add registers an attempt that the watchdog must track individually, because it has a
 // lease or can be found only by its marker.
-func (w *watchdog) add(name string, lease *executor.Lease) error {
+func (w *watchdog) add(name string, e executor.Ending) error {
 	if w == nil {
 		return nil
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.leases[name] = &watchedLease{lease: lease}
-	if lease != nil {
+	w.leases[name] = &watchedLease{Ending: e}
+	if e.Lease != nil {
 		w.follow()
 	}
 	if w.reportLease("add", name) == nil {
@@ -130,5 +127,5 @@ func (w *watchdog) reportMove() {
 func (w *watchdog) reportLease(verb, name string) error {
 	h := w.leases[name]
 	h.stopAt, h.killAt = h.deadlines()
-	return w.send(fmt.Sprintf("%s %s %d %d", verb, strconv.Quote(name), h.stopAt, h.killAt))
+	return w.send(fmt.Sprintf("%s %s %d %d %d", verb, strconv.Quote(name), h.stopAt, h.killAt, stopSignal(h.Ending)))
 }

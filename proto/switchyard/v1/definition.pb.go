@@ -384,7 +384,9 @@ type TaskDefaults struct {
 	// Environment variables with secret values, each with the location of its value.
 	SecretEnv map[string]string `protobuf:"bytes,10,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Settings in the specs of tasks.
-	Spec          *SpecDefaults `protobuf:"bytes,11,opt,name=spec,proto3" json:"spec,omitempty"`
+	Spec *SpecDefaults `protobuf:"bytes,11,opt,name=spec,proto3" json:"spec,omitempty"`
+	// How the program of a task is stopped.
+	Stop          *Stop `protobuf:"bytes,12,opt,name=stop,proto3" json:"stop,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -492,6 +494,13 @@ func (x *TaskDefaults) GetSecretEnv() map[string]string {
 func (x *TaskDefaults) GetSpec() *SpecDefaults {
 	if x != nil {
 		return x.Spec
+	}
+	return nil
+}
+
+func (x *TaskDefaults) GetStop() *Stop {
+	if x != nil {
+		return x.Stop
 	}
 	return nil
 }
@@ -669,7 +678,10 @@ type TaskDefinition struct {
 	// Environment variables with secret values. Each names the location from which the node reads the value when an
 	// attempt starts: "file:/run/secrets/token", "env:DEPLOY_TOKEN" (both on the node) or "store:deploy-token". The
 	// values never appear in a definition or a history, and are masked as `***` in the task's logs and results.
-	SecretEnv     map[string]string `protobuf:"bytes,26,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	SecretEnv map[string]string `protobuf:"bytes,26,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How the program is stopped, whatever the reason: a cancel, a time limit, a drain or a command. For tasks of type shell,
+	// container and vps.
+	Stop          *Stop `protobuf:"bytes,27,opt,name=stop,proto3" json:"stop,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -886,6 +898,70 @@ func (x *TaskDefinition) GetSecretEnv() map[string]string {
 	return nil
 }
 
+func (x *TaskDefinition) GetStop() *Stop {
+	if x != nil {
+		return x.Stop
+	}
+	return nil
+}
+
+// Stop defines how a running program is stopped: it gets a signal, and SIGKILL with all its processes if it has not
+// ended in time.
+type Stop struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Signal that asks the program to end. Empty means SIGTERM; for `init` of a vps, the signal that its image states.
+	Signal string `protobuf:"bytes,1,opt,name=signal,proto3" json:"signal,omitempty"`
+	// How long the program may then take to end, such as "30s"; from 1s to 10m. Empty means 10s. Without contact to
+	// Temporal it is at most about a fifth of the heartbeat timeout.
+	Grace         string `protobuf:"bytes,2,opt,name=grace,proto3" json:"grace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stop) Reset() {
+	*x = Stop{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stop) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stop) ProtoMessage() {}
+
+func (x *Stop) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stop.ProtoReflect.Descriptor instead.
+func (*Stop) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Stop) GetSignal() string {
+	if x != nil {
+		return x.Signal
+	}
+	return ""
+}
+
+func (x *Stop) GetGrace() string {
+	if x != nil {
+		return x.Grace
+	}
+	return ""
+}
+
 // Semaphore is a lock that a limited number of attempts hold at once, across all runs.
 type Semaphore struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -899,7 +975,7 @@ type Semaphore struct {
 
 func (x *Semaphore) Reset() {
 	*x = Semaphore{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -911,7 +987,7 @@ func (x *Semaphore) String() string {
 func (*Semaphore) ProtoMessage() {}
 
 func (x *Semaphore) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -924,7 +1000,7 @@ func (x *Semaphore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Semaphore.ProtoReflect.Descriptor instead.
 func (*Semaphore) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Semaphore) GetName() string {
@@ -955,7 +1031,7 @@ type Cache struct {
 
 func (x *Cache) Reset() {
 	*x = Cache{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1043,7 @@ func (x *Cache) String() string {
 func (*Cache) ProtoMessage() {}
 
 func (x *Cache) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1056,7 @@ func (x *Cache) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cache.ProtoReflect.Descriptor instead.
 func (*Cache) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Cache) GetKey() string {
@@ -1030,7 +1106,7 @@ type Constraints struct {
 
 func (x *Constraints) Reset() {
 	*x = Constraints{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +1118,7 @@ func (x *Constraints) String() string {
 func (*Constraints) ProtoMessage() {}
 
 func (x *Constraints) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +1131,7 @@ func (x *Constraints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constraints.ProtoReflect.Descriptor instead.
 func (*Constraints) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Constraints) GetNodeLabels() []string {
@@ -1163,7 +1239,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1251,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1264,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Resources) GetCores() float64 {
@@ -1256,7 +1332,7 @@ type RetryPolicy struct {
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1344,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1357,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RetryPolicy) GetMaxRetries() int32 {
@@ -1368,7 +1444,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\vdescription\x120\n" +
 	"\adefault\x18\x03 \x01(\v2\x16.google.protobuf.ValueR\adefault\x12\x1a\n" +
 	"\brequired\x18\x04 \x01(\bR\brequired\x12*\n" +
-	"\x04enum\x18\x05 \x03(\v2\x16.google.protobuf.ValueR\x04enum\"\x9a\x06\n" +
+	"\x04enum\x18\x05 \x03(\v2\x16.google.protobuf.ValueR\x04enum\"\xc3\x06\n" +
 	"\fTaskDefaults\x12b\n" +
 	"\x04type\x18\x01 \x01(\tBN\xbaHKrIR\x00R\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12\\\n" +
 	"\x03env\x18\x02 \x03(\v2$.switchyard.v1.TaskDefaults.EnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\x03env\x12<\n" +
@@ -1383,7 +1459,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\n" +
 	"secret_env\x18\n" +
 	" \x03(\v2*.switchyard.v1.TaskDefaults.SecretEnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\tsecretEnv\x12/\n" +
-	"\x04spec\x18\v \x01(\v2\x1b.switchyard.v1.SpecDefaultsR\x04spec\x1a6\n" +
+	"\x04spec\x18\v \x01(\v2\x1b.switchyard.v1.SpecDefaultsR\x04spec\x12'\n" +
+	"\x04stop\x18\f \x01(\v2\x13.switchyard.v1.StopR\x04stop\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
@@ -1395,7 +1472,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x0eRunConcurrency\x12%\n" +
 	"\bmax_runs\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\amaxRuns\x12?\n" +
-	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xaa\f\n" +
+	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xd3\f\n" +
 	"\x0eTaskDefinition\x12`\n" +
 	"\x04type\x18\x01 \x01(\tBL\xbaHIrGR\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12+\n" +
 	"\x04spec\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x04spec\x12^\n" +
@@ -1429,13 +1506,18 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x05cache\x18\x17 \x01(\v2\x14.switchyard.v1.CacheR\x05cache\x12+\n" +
 	"\x11heartbeat_timeout\x18\x18 \x01(\tR\x10heartbeatTimeout\x12q\n" +
 	"\n" +
-	"secret_env\x18\x1a \x03(\v2,.switchyard.v1.TaskDefinition.SecretEnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\tsecretEnv\x1a6\n" +
+	"secret_env\x18\x1a \x03(\v2,.switchyard.v1.TaskDefinition.SecretEnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\tsecretEnv\x12'\n" +
+	"\x04stop\x18\x1b \x01(\v2\x13.switchyard.v1.StopR\x04stop\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
 	"\x0eSecretEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x7f\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x90\x01\n" +
+	"\x04Stop\x12r\n" +
+	"\x06signal\x18\x01 \x01(\tBZ\xbaHWrUR\x00R\aSIGTERMR\x06SIGINTR\aSIGQUITR\x06SIGHUPR\aSIGUSR1R\aSIGUSR2R\bSIGWINCHR\n" +
+	"SIGRTMIN+3R\aSIGKILLR\x06signal\x12\x14\n" +
+	"\x05grace\x18\x02 \x01(\tR\x05grace\"\x7f\n" +
 	"\tSemaphore\x12P\n" +
 	"\x04name\x18\x01 \x01(\tB<\xbaH9r725^([a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?|.*[$][{][{].*)$R\x04name\x12 \n" +
 	"\x05limit\x18\x02 \x01(\x05B\n" +
@@ -1502,7 +1584,7 @@ func file_switchyard_v1_definition_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_definition_proto_rawDescData
 }
 
-var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*Definition)(nil),         // 0: switchyard.v1.Definition
 	(*ScheduleDefinition)(nil), // 1: switchyard.v1.ScheduleDefinition
@@ -1511,59 +1593,62 @@ var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*SpecDefaults)(nil),       // 4: switchyard.v1.SpecDefaults
 	(*RunConcurrency)(nil),     // 5: switchyard.v1.RunConcurrency
 	(*TaskDefinition)(nil),     // 6: switchyard.v1.TaskDefinition
-	(*Semaphore)(nil),          // 7: switchyard.v1.Semaphore
-	(*Cache)(nil),              // 8: switchyard.v1.Cache
-	(*Constraints)(nil),        // 9: switchyard.v1.Constraints
-	(*Resources)(nil),          // 10: switchyard.v1.Resources
-	(*RetryPolicy)(nil),        // 11: switchyard.v1.RetryPolicy
-	nil,                        // 12: switchyard.v1.Definition.TasksEntry
-	nil,                        // 13: switchyard.v1.Definition.InputsEntry
-	nil,                        // 14: switchyard.v1.TaskDefaults.EnvEntry
-	nil,                        // 15: switchyard.v1.TaskDefaults.SecretEnvEntry
-	nil,                        // 16: switchyard.v1.TaskDefinition.EnvEntry
-	nil,                        // 17: switchyard.v1.TaskDefinition.SecretEnvEntry
-	nil,                        // 18: switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	(*structpb.Struct)(nil),    // 19: google.protobuf.Struct
-	(*structpb.Value)(nil),     // 20: google.protobuf.Value
+	(*Stop)(nil),               // 7: switchyard.v1.Stop
+	(*Semaphore)(nil),          // 8: switchyard.v1.Semaphore
+	(*Cache)(nil),              // 9: switchyard.v1.Cache
+	(*Constraints)(nil),        // 10: switchyard.v1.Constraints
+	(*Resources)(nil),          // 11: switchyard.v1.Resources
+	(*RetryPolicy)(nil),        // 12: switchyard.v1.RetryPolicy
+	nil,                        // 13: switchyard.v1.Definition.TasksEntry
+	nil,                        // 14: switchyard.v1.Definition.InputsEntry
+	nil,                        // 15: switchyard.v1.TaskDefaults.EnvEntry
+	nil,                        // 16: switchyard.v1.TaskDefaults.SecretEnvEntry
+	nil,                        // 17: switchyard.v1.TaskDefinition.EnvEntry
+	nil,                        // 18: switchyard.v1.TaskDefinition.SecretEnvEntry
+	nil,                        // 19: switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	(*structpb.Struct)(nil),    // 20: google.protobuf.Struct
+	(*structpb.Value)(nil),     // 21: google.protobuf.Value
 }
 var file_switchyard_v1_definition_proto_depIdxs = []int32{
-	19, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
-	12, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
-	13, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
+	20, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
+	13, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
+	14, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
 	3,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
 	5,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
 	1,  // 5: switchyard.v1.Definition.schedule:type_name -> switchyard.v1.ScheduleDefinition
-	19, // 6: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
-	20, // 7: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
-	20, // 8: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
-	14, // 9: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
-	9,  // 10: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
-	10, // 11: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
-	11, // 12: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
-	15, // 13: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
+	20, // 6: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
+	21, // 7: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
+	21, // 8: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
+	15, // 9: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
+	10, // 10: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
+	11, // 11: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
+	12, // 12: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
+	16, // 13: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
 	4,  // 14: switchyard.v1.TaskDefaults.spec:type_name -> switchyard.v1.SpecDefaults
-	20, // 15: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
-	19, // 16: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
-	16, // 17: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
-	9,  // 18: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
-	10, // 19: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
-	11, // 20: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
-	19, // 21: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
-	20, // 22: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
-	20, // 23: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
-	19, // 24: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
-	20, // 25: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
-	7,  // 26: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
-	8,  // 27: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
-	17, // 28: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
-	18, // 29: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	6,  // 30: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
-	2,  // 31: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	7,  // 15: switchyard.v1.TaskDefaults.stop:type_name -> switchyard.v1.Stop
+	21, // 16: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
+	20, // 17: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
+	17, // 18: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
+	10, // 19: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
+	11, // 20: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
+	12, // 21: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
+	20, // 22: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
+	21, // 23: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
+	21, // 24: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
+	20, // 25: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
+	21, // 26: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
+	8,  // 27: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
+	9,  // 28: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
+	18, // 29: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
+	7,  // 30: switchyard.v1.TaskDefinition.stop:type_name -> switchyard.v1.Stop
+	19, // 31: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	6,  // 32: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
+	2,  // 33: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_definition_proto_init() }
@@ -1572,15 +1657,15 @@ func file_switchyard_v1_definition_proto_init() {
 		return
 	}
 	file_switchyard_v1_definition_proto_msgTypes[1].OneofWrappers = []any{}
-	file_switchyard_v1_definition_proto_msgTypes[10].OneofWrappers = []any{}
 	file_switchyard_v1_definition_proto_msgTypes[11].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_definition_proto_rawDesc), len(file_switchyard_v1_definition_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

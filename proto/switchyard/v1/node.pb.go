@@ -664,7 +664,9 @@ type TaskSupport struct {
 	// Whether numactl is installed, which binds shell tasks to NUMA nodes.
 	Numactl bool `protobuf:"varint,9,opt,name=numactl,proto3" json:"numactl,omitempty"`
 	// Interpreters in the PATH of the worker, such as "bash" and "python3", of those that nodes look for; sorted.
-	Interpreters  []string `protobuf:"bytes,10,rep,name=interpreters,proto3" json:"interpreters,omitempty"`
+	Interpreters []string `protobuf:"bytes,10,rep,name=interpreters,proto3" json:"interpreters,omitempty"`
+	// Whether the worker stops programs as `stop` of their tasks says. Earlier versions do not.
+	Stop          bool `protobuf:"varint,11,opt,name=stop,proto3" json:"stop,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -767,6 +769,13 @@ func (x *TaskSupport) GetInterpreters() []string {
 		return x.Interpreters
 	}
 	return nil
+}
+
+func (x *TaskSupport) GetStop() bool {
+	if x != nil {
+		return x.Stop
+	}
+	return false
 }
 
 // NumaSnapshot describes one NUMA node.
@@ -1757,7 +1766,7 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\acommand\x18\x05 \x01(\tR\acommand\"<\n" +
 	"\tMountRule\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
-	"\tread_only\x18\x02 \x01(\bR\breadOnly\"\xd4\x02\n" +
+	"\tread_only\x18\x02 \x01(\bR\breadOnly\"\xe8\x02\n" +
 	"\vTaskSupport\x12\"\n" +
 	"\rvm_image_dirs\x18\x01 \x03(\tR\vvmImageDirs\x12%\n" +
 	"\x0eregistry_auths\x18\x02 \x03(\tR\rregistryAuths\x12\x1a\n" +
@@ -1772,7 +1781,8 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"allSecrets\x12\x18\n" +
 	"\anumactl\x18\t \x01(\bR\anumactl\x12\"\n" +
 	"\finterpreters\x18\n" +
-	" \x03(\tR\finterpreters\"\x86\x01\n" +
+	" \x03(\tR\finterpreters\x12\x12\n" +
+	"\x04stop\x18\v \x01(\bR\x04stop\"\x86\x01\n" +
 	"\fNumaSnapshot\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04cpus\x18\x02 \x03(\x05R\x04cpus\x12&\n" +

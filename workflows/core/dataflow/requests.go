@@ -102,6 +102,10 @@ func (d *Draft) ExecuteRequest(u *flight.Unit, now time.Time) (*historyv1.Execut
 	req.ApprovedEnvironments = d.Input.GetWorkflows().GetEnvironments()
 	req.Gpus, req.NumaNode, req.Notices = u.GPUs, u.NUMANode, d.notices(u.Members)
 	req.Continues, req.Requeues, req.Templates, req.Ends = own.Continues, own.Requeues, definition.HasTemplates(def), d.ancestorEnds(task)
+	req.StopSignal = def.GetStop().GetSignal()
+	if grace := definition.StopGrace(def); grace > 0 {
+		req.StopGrace = durationpb.New(grace)
+	}
 	var call *Call
 	if req.Context, call = d.share(&d.context, "context", d.fanOuts.Context(), now); call != nil {
 		return nil, call

@@ -23,6 +23,8 @@ const (
 // Attempt is an attempt registered with the watchdog.
 type Attempt struct {
 	StopAt, KillAt executor.Instant
+	// Signal asks the attempt to stop.
+	Signal unix.Signal
 	// Stopped reports that the watchdog has asked the attempt to stop.
 	Stopped bool
 	// Killed is when the attempt was last killed, and pause the time until the
@@ -77,7 +79,7 @@ func (w *Table) enforce() (wait time.Duration) {
 
 func (w *Table) terminate(name string, a *Attempt) {
 	for _, pid := range w.pids(name, a) {
-		_ = unix.Kill(pid, unix.SIGTERM)
+		_ = unix.Kill(pid, a.Signal)
 		_ = unix.Kill(pid, unix.SIGCONT)
 	}
 	if w.Cgroup != "" {

@@ -159,7 +159,7 @@ func (w *Table) Receive(line string) (bye bool, err error) {
 			a = &Attempt{}
 			w.Attempts[argument] = a
 		}
-		if _, err := fmt.Sscan(rest[len(quoted):], &a.StopAt, &a.KillAt); err != nil {
+		if _, err := fmt.Sscan(rest[len(quoted):], &a.StopAt, &a.KillAt, &a.Signal); err != nil {
 			return false, fmt.Errorf("message %q: %w", line, err)
 		}
 	case "remove":
