@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"switchyard/activities/executor/subagent/model"
-	"switchyard/activities/executor/subagent/tool"
+	"switchyard/activities/hostlist"
 	"switchyard/cli/config"
 	"switchyard/cli/exit"
 	"switchyard/cli/stack"
@@ -47,7 +47,7 @@ func (a *agentFlags) config() (cfg stack.AgentConfig, err error) {
 		cfg.Tools = a.tools
 	}
 	for _, host := range a.hosts {
-		if err := tool.CheckHost(host); err != nil {
+		if err := hostlist.Check(host); err != nil {
 			return cfg, exit.Usagef("--agent-fetch-host: %w", err)
 		}
 	}

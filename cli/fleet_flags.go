@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"switchyard/activities/election"
+	"switchyard/activities/hostlist"
 	"switchyard/activities/placement"
 	"switchyard/cli/config"
 	"switchyard/cli/exit"
@@ -35,6 +36,7 @@ type fleetFlags struct {
 	lease    time.Duration
 	leader   election.Timing
 	cleanup  time.Duration
+	allow    []string
 }
 
 // The default time-outs of --pickup-timeout. A machine may have to fetch a large image before its node has room for the next.
@@ -55,6 +57,7 @@ func (o *fleetFlags) add(f *pflag.FlagSet) {
 	f.Int32Var(&o.suspects, "suspicion-limit", 1, "how many dispatches of a task in a row a node may fail to pick up or start before the task avoids the node")
 	f.DurationVar(&o.leader.Lease, "leader-lease", election.DefaultLease, "how long the leading gateway may be silent before another one leads; while it cannot reach Temporal, it stops leading a fifth of that time earlier")
 	f.DurationVar(&o.leader.Renewal, "leader-renewal", election.DefaultRenewal, "how often the leading gateway renews its lease; at most a third of --leader-lease")
+	f.StringSliceVar(&o.allow, "notify-allow", nil, "hosts that notifications may be sent to although their addresses are not on the public internet: names or addresses such as hooks.internal or 10.0.0.7")
 	f.DurationVar(&o.cleanup, "cleanup-interval", workers.DefaultCleanupInterval, "how often the leading gateway removes what has expired from the store, by --retention")
 }
 
@@ -88,7 +91,12 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 	if err != nil {
 		return err
 	}
-	cfg.Weights, cfg.Leader, cfg.CleanupInterval = weights, o.leader, o.cleanup
+	for _, host := range o.allow {
+		if err := hostlist.Check(host); err != nil || strings.Contains(host, "*") {
+			return exit.Usagef("--notify-allow %s: name each host or address by itself, such as hooks.internal or 10.0.0.7, without scheme or port", host)
+		}
+	}
+	cfg.Weights, cfg.Leader, cfg.CleanupInterval, cfg.NotifyAllow = weights, o.leader, o.cleanup, o.allow
 	cfg.Defaults = definition.RunDefaults{Timeout: o.timeout, MaxParallel: o.parallel, PickupTimeout: pickup, PickupTimeouts: pickups}
 	if o.suspects > 1 { // the default is not stored
 		cfg.Defaults.SuspicionLimit = o.suspects

@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"switchyard/activities/metrics"
+	"switchyard/activities/notifications"
 	"switchyard/activities/registry"
 	"switchyard/activities/secrets/vault"
 	"switchyard/activities/store"
@@ -44,6 +45,10 @@ type Config struct {
 	Tokens *tokens.Registry
 	// Vault holds the secrets of tasks. Default: the gateway stores no secrets.
 	Vault *vault.Vault
+	// Targets holds the targets of notifications, and Sender delivers messages to them. Default: the targets in Store, which are sent
+	// no message.
+	Targets *notifications.Targets
+	Sender  *notifications.Sender
 	// ApproveUserRuns makes runs that users submit wait for the approval of an operator, and keeps the sessions of users out of
 	// their tasks.
 	ApproveUserRuns bool
@@ -100,6 +105,9 @@ func (c Config) WithDefaults() Config {
 			nodes = nodes.WithStore(c.Store.Identity)
 		}
 		c.Nodes = nodes
+	}
+	if c.Targets == nil && c.Store != nil {
+		c.Targets = notifications.NewTargets(c.Store, time.Now)
 	}
 	c.Limits = c.Limits.WithDefaults()
 	if c.PollInterval == 0 {

@@ -30,6 +30,6 @@
 //
 // It may import proto, workflows/definition, workflows/names, workflows/sshkey, activities/store, activities/environments,
 // activities/library, activities/schedules, activities/registry, activities/executor, activities/sessions/caller,
-// activities/sessions/wire, activities/grants, activities/metrics, activities/signing, activities/secrets/vault, and of Temporal
+// activities/sessions/wire, activities/grants, activities/metrics, activities/notifications, activities/signing, activities/secrets/vault, and of Temporal
 // the client side of the SDK and its API.
 package gateway

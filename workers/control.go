@@ -18,6 +18,7 @@ import (
 
 	"switchyard/activities/election"
 	"switchyard/activities/metrics"
+	"switchyard/activities/notifications"
 	"switchyard/activities/placement"
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
@@ -66,6 +67,8 @@ type ControlConfig struct {
 	Weights *placement.Weights
 	// Defaults holds the settings for child runs, and for runs that Temporal starts, that do not set them.
 	Defaults definition.RunDefaults
+	// Sender delivers notifications. nil means one that can open no secrets and reaches only the public internet.
+	Sender *notifications.Sender
 	// GrantNodes makes the store record which node was given which task, for gateways that require tokens of nodes.
 	GrantNodes bool
 
@@ -127,6 +130,9 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 		return nil, err
 	}
 	cfg.Role, _ = ParseRole(string(cfg.Role))
+	if cfg.Sender == nil {
+		cfg.Sender = notifications.NewSender(notifications.NewTargets(cfg.Store, time.Now), nil, nil, time.Now)
+	}
 	storeID, err := cfg.sharedStore(ctx)
 	if err != nil {
 		return nil, err

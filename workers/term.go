@@ -23,6 +23,7 @@ import (
 	"switchyard/workflows/environment"
 	"switchyard/workflows/explain"
 	"switchyard/workflows/names"
+	"switchyard/workflows/notify"
 	"switchyard/workflows/run"
 )
 
@@ -85,11 +86,13 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.worker.RegisterWorkflowWithOptions(run.Runner{Limits: cfg.Limits}.Run, workflow.RegisterOptions{Name: names.FanOutWorkflow})
 	t.worker.RegisterWorkflowWithOptions(cfg.Locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	t.worker.RegisterWorkflowWithOptions(environment.Environment, workflow.RegisterOptions{Name: names.EnvironmentWorkflow})
+	t.worker.RegisterWorkflowWithOptions(notify.Notify, workflow.RegisterOptions{Name: names.NotifyWorkflow})
 	t.worker.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	lost := &taskrunner.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry, AwayUntil: cfg.server.AwayUntil}
 	locks := &orchestrator.Locks{Client: cfg.Client, Watch: lost.Watch}
 	children := orchestrator.NewChildren(cfg.Client, library.New(cfg.Client, cfg.Client.Namespace), cfg.Store, cfg.Defaults)
 	kept := orchestrator.Environments{Library: environments.New(cfg.Store)}
+	notifier := &orchestrator.Notifier{Store: cfg.Store, Evaluator: control.Evaluator, Sender: cfg.Sender, Logger: cfg.Logger}
 	for name, f := range map[string]any{
 		names.PlaceActivity:          t.place.Place,
 		names.AwaitPlacementActivity: t.place.AwaitPlacement,
@@ -118,6 +121,9 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.AwaitRunsActivity:      children.AwaitRuns,
 		names.KeepActivity:           kept.Keep,
 		names.DiscardActivity:        kept.Discard,
+
+		names.PlanNotificationActivity: notifier.Plan,
+		names.SendNotificationActivity: notifier.Send,
 	} {
 		t.worker.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

@@ -20,6 +20,7 @@ import (
 	"switchyard/workflows/lock"
 	"switchyard/workflows/names"
 	"switchyard/workflows/node"
+	"switchyard/workflows/notify"
 	"switchyard/workflows/run"
 )
 
@@ -46,6 +47,7 @@ func replayer(t *testing.T, history string) worker.WorkflowReplayer {
 	r.RegisterWorkflowWithOptions(node.Registrar{}.Node, workflow.RegisterOptions{Name: names.NodeWorkflow})
 	r.RegisterWorkflowWithOptions(lock.Locker{}.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	r.RegisterWorkflowWithOptions(environment.Environment, workflow.RegisterOptions{Name: names.EnvironmentWorkflow})
+	r.RegisterWorkflowWithOptions(notify.Notify, workflow.RegisterOptions{Name: names.NotifyWorkflow})
 	r.RegisterWorkflowWithOptions(election.Leader, workflow.RegisterOptions{Name: names.LeaderWorkflow})
 	return r
 }

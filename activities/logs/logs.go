@@ -53,8 +53,20 @@ func (a Attempt) Batch() bool {
 }
 
 func (a Attempt) chunkKey(n int64) string {
+	attempt, claim := a.printed()
+	return storekey.LogChunk(a.Run, a.Generation, a.Task, attempt, claim, n)
+}
+
+// prefix returns the prefix of the keys of all chunks.
+func (a Attempt) prefix() string {
+	attempt, claim := a.printed()
+	return storekey.LogPrefix(a.Run, a.Generation, a.Task, attempt, claim)
+}
+
+// printed returns the attempt and the claim under which the log is stored.
+func (a Attempt) printed() (attempt, claim int32) {
 	if a.Of != "" {
-		return storekey.LogChunk(a.Run, a.Generation, a.Task, a.lead, a.leadClaim, n)
+		return a.lead, a.leadClaim
 	}
-	return storekey.LogChunk(a.Run, a.Generation, a.Task, a.Attempt, a.Claim, n)
+	return a.Attempt, a.Claim
 }

@@ -4,6 +4,7 @@
 //	Placement    the placement queue: Place, AwaitPlacement, Explain
 //	Children     child workflows: Prepare, ChildRunEnds, AwaitRuns, LoadWorkflow
 //	Locks        messages between runs and locks, and which holders may still run something
+//	Notifier     what people are told about events of runs: PlanNotification, SendNotification
 //	Environments archives that a node has stored for an environment: Keep, Discard
 //
 // A broken system is an error, which Temporal retries. A fault in a request is part of the answer.
@@ -16,8 +17,7 @@
 //	Place ──> reported, unacknowledged ──(next Place with its number)──> acknowledged
 //	             └──(a Place without its number)──> the claims are released, and the run asks for all of them again
 //
-// It imports proto, workflows/names, workflows/condition, workflows/dataconverter, workflows/definition, workflows/limits, the Temporal SDK, the leaves
+// It imports proto, workflows/names, workflows/condition, workflows/dataconverter, workflows/definition, workflows/limits, workflows/notification, the Temporal SDK, the leaves
 // activities/heartbeat and activities/results, and activities/placement, activities/grants, activities/signing, activities/store,
-// activities/environments,
-// activities/library and activities/metrics.
+// activities/environments, activities/library, activities/logs, activities/notifications and activities/metrics.
 package orchestrator

@@ -23,17 +23,18 @@ const callTimeout = time.Minute
 
 // Client is a client of the gateways of a fleet, which uses the next one while one does not answer. Its methods are safe for concurrent use.
 type Client struct {
-	Runs      switchyardv1connect.RunServiceClient
-	Nodes     switchyardv1connect.NodeServiceClient
-	Workflows switchyardv1connect.WorkflowServiceClient
-	Tasks     switchyardv1connect.TaskServiceClient
-	Schedules switchyardv1connect.ScheduleServiceClient
-	Auth      switchyardv1connect.AuthServiceClient
-	Secrets   switchyardv1connect.SecretServiceClient
-	Audit     switchyardv1connect.AuditServiceClient
-	Keys      switchyardv1connect.KeyServiceClient
-	Export    switchyardv1connect.ExportServiceClient
-	Vps       switchyardv1connect.VpsServiceClient
+	Runs          switchyardv1connect.RunServiceClient
+	Nodes         switchyardv1connect.NodeServiceClient
+	Workflows     switchyardv1connect.WorkflowServiceClient
+	Tasks         switchyardv1connect.TaskServiceClient
+	Schedules     switchyardv1connect.ScheduleServiceClient
+	Auth          switchyardv1connect.AuthServiceClient
+	Secrets       switchyardv1connect.SecretServiceClient
+	Notifications switchyardv1connect.NotificationServiceClient
+	Audit         switchyardv1connect.AuditServiceClient
+	Keys          switchyardv1connect.KeyServiceClient
+	Export        switchyardv1connect.ExportServiceClient
+	Vps           switchyardv1connect.VpsServiceClient
 	// Environments serves the named environments.
 	Environments switchyardv1connect.EnvironmentServiceClient
 	gateways     *gatewayclient.Conn
@@ -79,6 +80,7 @@ func New(list gatewayclient.List, o Options) *Client {
 		Schedules:        switchyardv1connect.NewScheduleServiceClient(client, base, options),
 		Auth:             switchyardv1connect.NewAuthServiceClient(client, base, options),
 		Secrets:          switchyardv1connect.NewSecretServiceClient(client, base, options),
+		Notifications:    switchyardv1connect.NewNotificationServiceClient(client, base, options),
 		Audit:            switchyardv1connect.NewAuditServiceClient(client, base, options),
 		Keys:             switchyardv1connect.NewKeyServiceClient(client, base, options),
 		Export:           switchyardv1connect.NewExportServiceClient(client, base, options),

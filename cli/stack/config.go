@@ -10,6 +10,7 @@ import (
 	"switchyard/activities/executor/k8sjob/cluster"
 	"switchyard/activities/executor/subagent/model"
 	"switchyard/activities/gatewayclient"
+	"switchyard/activities/hostlist"
 	"switchyard/activities/placement"
 	"switchyard/activities/secrets"
 	v1 "switchyard/proto/switchyard/v1"
@@ -69,6 +70,8 @@ type Config struct {
 	Auth AuthConfig
 	// SecretsKey is the key file of the secrets, or "" for one in a private folder that is removed with the stack.
 	SecretsKey string
+	// NotifyAllow lists the hosts to which notifications may go although their addresses are not on the public internet.
+	NotifyAllow hostlist.List
 	// Metrics enables Prometheus metrics, which the gateway serves.
 	Metrics bool
 	// MetricsAddress is where a process without a gateway serves metrics, or "" for no metrics.

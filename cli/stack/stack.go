@@ -17,6 +17,7 @@ import (
 	"switchyard/activities/executor/k8sjob/cluster"
 	"switchyard/activities/gatewayclient"
 	"switchyard/activities/metrics"
+	"switchyard/activities/notifications"
 	"switchyard/activities/secrets/vault"
 	"switchyard/activities/store"
 	"switchyard/gateway"
@@ -157,8 +158,12 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	}
 	s.addCloser("Temporal client", func() error { s.conn.Close(); return nil })
 	s.store.ClaimFor(s.conn.Fleet, cfg.Version)
+	s.vault = vault.New(s.store, cmp.Or(cfg.SecretsKey, filepath.Join(private.dir, "secrets-key")), time.Now)
+	targets := notifications.NewTargets(s.store, time.Now)
+	sender := notifications.NewSender(targets, s.vault, cfg.NotifyAllow, time.Now)
+	s.addCloser("connections to notification targets", func() error { sender.Close(); return nil })
 	if cfg.Control {
-		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Version: cfg.Version, Role: cfg.Role, Retention: cfg.Retention, CleanupInterval: cfg.CleanupInterval, Leader: cfg.Leader, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore, GrantNodes: cfg.Auth.Tokens, ServerStarted: serverStarted})
+		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Version: cfg.Version, Role: cfg.Role, Retention: cfg.Retention, CleanupInterval: cfg.CleanupInterval, Leader: cfg.Leader, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore, GrantNodes: cfg.Auth.Tokens, Sender: sender, ServerStarted: serverStarted})
 		if err != nil {
 			return nil, err
 		}
@@ -167,7 +172,6 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 			control.ExpectNodes(n.Name)
 		}
 	}
-	s.vault = vault.New(s.store, cmp.Or(cfg.SecretsKey, filepath.Join(private.dir, "secrets-key")), time.Now)
 	if err = s.startNodes(ctx, cfg, figures, private.dir, tempDir); err != nil {
 		return nil, err
 	}
@@ -176,7 +180,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 			Version: cfg.Version,
 			Client:  s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger,
 			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
-			Vault: s.vault,
+			Vault: s.vault, Targets: targets, Sender: sender,
 		}
 		if s.temporal != nil {
 			serve.TemporalFault = s.temporal.Fault

@@ -55,21 +55,22 @@ func messageOf(err error) string {
 // objectKinds maps the name of a field in a request or response to the kind of object that it names. The outer key is a
 // message or a service, or "" for all.
 var objectKinds = map[protoreflect.Name]map[protoreflect.Name]string{
-	"":                   {"run": "run", "task": "task", "workflow": "workflow", "node": "node", "batch": "batch", "batch_id": "batch"},
-	"RunService":         {"id": "run"},
-	"RerunRunResponse":   {"id": "copy"},
-	"TaskService":        {"id": "run"},
-	"VpsService":         {"id": "run"},
-	"WorkflowService":    {"name": "workflow", "id": "run"},
-	"ScheduleService":    {"name": "schedule", "run_id": "run", "id": "run"},
-	"NodeService":        {"name": "node"},
-	"SecretService":      {"name": "secret", "secret": "secret"},
-	"AuthService":        {"name": "name", "id": "token"},
-	"KeyService":         {"fingerprint": "key", "name": "name"},
-	"EnvironmentService": {"name": "environment", "image": "image", "vm_image": "image"},
-	"ExportService":      {"recipient": "recipient"},
-	"ExportedItem":       {"kind": "kind", "name": "name"},
-	"BlobService":        {"key": "value", "prefix": "value"},
+	"":                    {"run": "run", "task": "task", "workflow": "workflow", "node": "node", "batch": "batch", "batch_id": "batch"},
+	"RunService":          {"id": "run"},
+	"RerunRunResponse":    {"id": "copy"},
+	"TaskService":         {"id": "run"},
+	"VpsService":          {"id": "run"},
+	"WorkflowService":     {"name": "workflow", "id": "run"},
+	"ScheduleService":     {"name": "schedule", "run_id": "run", "id": "run"},
+	"NodeService":         {"name": "node"},
+	"SecretService":       {"name": "secret", "secret": "secret"},
+	"NotificationService": {"name": "target"},
+	"AuthService":         {"name": "name", "id": "token"},
+	"KeyService":          {"fingerprint": "key", "name": "name"},
+	"EnvironmentService":  {"name": "environment", "image": "image", "vm_image": "image"},
+	"ExportService":       {"recipient": "recipient"},
+	"ExportedItem":        {"kind": "kind", "name": "name"},
+	"BlobService":         {"key": "value", "prefix": "value"},
 }
 
 // subjects are the nested messages that name objects.

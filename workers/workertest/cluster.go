@@ -12,6 +12,9 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
+	"switchyard/activities/hostlist"
+	"switchyard/activities/notifications"
+	"switchyard/activities/secrets/vault"
 	"switchyard/activities/store"
 	"switchyard/dev/temporaltest"
 	"switchyard/workers"
@@ -29,6 +32,9 @@ type Cluster struct {
 	Store  *store.Store
 	// Config is the configuration of Control, for further control processes.
 	Config workers.ControlConfig
+	// Targets and Vault hold the targets of notifications, which may be servers of this machine, and their secrets.
+	Targets *notifications.Targets
+	Vault   *vault.Vault
 	// Control is stopped with the cluster. A test that replaces it stops the earlier one itself.
 	Control *workers.Control
 	Logger  *slog.Logger
@@ -45,6 +51,8 @@ func startCluster(dir string, cfg workers.ControlConfig) (_ *Cluster, err error)
 	ctx, cancel := context.WithTimeout(context.Background(), Limit)
 	defer cancel()
 	cfg.Client, cfg.Store, cfg.Logger = y.Conn, y.Store, y.Logger
+	y.Targets, y.Vault = notifications.NewTargets(y.Store, time.Now), vault.New(y.Store, filepath.Join(dir, "secrets-key"), time.Now)
+	cfg.Sender = notifications.NewSender(y.Targets, y.Vault, hostlist.List{"127.0.0.1"}, time.Now)
 	y.Config = cfg
 	if y.Control, err = workers.StartControl(ctx, cfg); err != nil {
 		return nil, errors.Join(err, y.stop())
@@ -79,6 +87,7 @@ func (y *Cluster) stop() (err error) {
 		if y.Control != nil {
 			err = y.replayAll(context.Background()) // each call has a time-out
 			y.Control.Stop()
+			y.Config.Sender.Close()
 		}
 		if y.Conn != nil {
 			y.Conn.Close()

@@ -25,6 +25,7 @@ import (
 	"switchyard/workflows/explain"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
+	"switchyard/workflows/notify"
 	"switchyard/workflows/run"
 )
 
@@ -41,6 +42,7 @@ func replayHistory(cfg workers.ControlConfig, events []*historypb.HistoryEvent) 
 	r.RegisterWorkflowWithOptions(cfg.Locker.Lock, workflow.RegisterOptions{Name: names.LockWorkflow})
 	r.RegisterWorkflowWithOptions(election.Leader, workflow.RegisterOptions{Name: names.LeaderWorkflow})
 	r.RegisterWorkflowWithOptions(environment.Environment, workflow.RegisterOptions{Name: names.EnvironmentWorkflow})
+	r.RegisterWorkflowWithOptions(notify.Notify, workflow.RegisterOptions{Name: names.NotifyWorkflow})
 	r.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	// The IDs of children begin with the ID of the run.
 	id := events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId()
@@ -89,7 +91,7 @@ func (y *Cluster) replayAll(ctx context.Context) error {
 // isReplayable reports whether a workflow belongs to Switchyard and not to a test.
 func isReplayable(name string) bool {
 	switch name {
-	case names.RunWorkflow, names.FanOutWorkflow, names.NodeWorkflow, names.LockWorkflow, names.LeaderWorkflow, names.ExplainWorkflow:
+	case names.RunWorkflow, names.FanOutWorkflow, names.NodeWorkflow, names.LockWorkflow, names.LeaderWorkflow, names.ExplainWorkflow, names.NotifyWorkflow:
 		return true
 	}
 	return false

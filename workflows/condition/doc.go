@@ -7,6 +7,8 @@
 //	CacheKey    cache.key      any value but null  parent, workflow, input
 //	Retry       retry.when     true or false       attempt, workflow
 //	Value       ${{ }}         any value           parent, workflow, input
+//	Notify      notify.if      true or false       run, event, task
+//	Message     notify.message any value           run, event, task
 //
 //	parent.<task>   exitCode stdout stderr state output stdoutTruncated
 //	                stderrTruncated, and the same under .result; of a task that
@@ -15,8 +17,12 @@
 //	input           the task's own input, and in an instance item index count
 //	attempt         exitCode stdout stderr stdoutTruncated stderrTruncated state
 //	                reason number
+//	run             id name state reason error failed generation trigger
+//	                submittedBy batch input
+//	event           what has happened, as in notify.on
+//	task            the task that it is about, or ""
 //
-// In kinds other than Condition and Retry, discover.files is short for parent.discover.output.files.
+// In the kinds Count, Items, CacheKey and Value, discover.files is short for parent.discover.output.files.
 //
 // Check and CheckTemplate are for submission: they have the graph and show a person what is wrong and where. An Evaluator is
 // for the moment when a value is needed: it has the values, caches compiled programs, and bounds the cost of every

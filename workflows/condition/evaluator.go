@@ -27,6 +27,11 @@ type View struct {
 	Input *structpb.Struct
 	// Attempt is the failed attempt. Only Retry sees it.
 	Attempt *historyv1.AttemptView
+	// Run is the run of an event, Event the word for the event, and EventTask the task that it is about, or "". Only Notify and Message
+	// see them.
+	Run       *historyv1.RunView
+	Event     string
+	EventTask string
 }
 
 // Evaluator evaluates expressions and caches their compiled programs. It is safe for concurrent use.
@@ -77,6 +82,11 @@ func (e *Evaluator) Because(expr string, view View) string {
 // error the result is false.
 func (e *Evaluator) Retry(ctx context.Context, expr string, view View) (bool, error) {
 	return e.truth(ctx, expr, Retry, view)
+}
+
+// Applies reports whether the expression of a notification is true for a view. A blank expression is true.
+func (e *Evaluator) Applies(ctx context.Context, expr string, view View) (bool, error) {
+	return e.truth(ctx, expr, Notify, view)
 }
 
 func (e *Evaluator) truth(ctx context.Context, expr string, kind Kind, view View) (bool, error) {

@@ -33,11 +33,14 @@ func explain(message string, kind Kind) (plain, hint string) {
 		plain = strings.ToValidUTF8(plain[:maxMessage], "") + "..."
 	}
 	if name, ok := quoted(plain, "undefined field '"); ok {
-		fields := "a task has exitCode, stdout, stderr, state, output and result"
-		if kind == Retry {
-			fields = "an attempt has exitCode, stdout, stderr, state, reason and number"
+		fields := "a task has exitCode, stdout, stderr, state, output and result; workflow has name, runId, context and input"
+		switch kind {
+		case Retry:
+			fields = "an attempt has exitCode, stdout, stderr, state, reason and number; workflow has name, runId, context and input"
+		case Notify, Message:
+			fields = "run has " + strings.Join(runFieldNames(), ", ")
 		}
-		return plain, cmp.Or(nearest.DidYouMean(name, fieldNames(kind)), fields+"; workflow has name, runId, context and input")
+		return plain, cmp.Or(nearest.DidYouMean(name, fieldNames(kind)), fields)
 	}
 	if name, ok := undeclared(plain); ok {
 		return plain, cmp.Or(kind.nameHint(name), nearest.DidYouMean(name, kinds[kind].variables),
@@ -88,8 +91,16 @@ func quoted(text, prefix string) (string, bool) {
 
 func fieldNames(kind Kind) []string {
 	names := taskFields()
-	if kind == Retry {
+	switch kind {
+	case Notify, Message:
+		return runFieldNames()
+	case Retry:
 		names = []string{"exitCode", "stdout", "stderr", "stdoutTruncated", "stderrTruncated", "state", "reason", "number"}
 	}
 	return append(names, "name", "runId", "context", "input")
+}
+
+// runFieldNames returns the fields of the variable run.
+func runFieldNames() []string {
+	return []string{"id", "name", "state", "reason", "error", "failed", "generation", "trigger", "submittedBy", "batch", "input"}
 }

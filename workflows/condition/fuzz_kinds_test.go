@@ -36,6 +36,10 @@ func evaluateKind(ctx context.Context, e *Evaluator, expr string, kind Kind, vie
 		_, err = e.Key(ctx, expr, view)
 	case Retry:
 		_, err = e.Retry(ctx, expr, view)
+	case Notify:
+		_, err = e.Applies(ctx, expr, view)
+	case Message:
+		_, err = e.RenderMessage(ctx, templateStart+expr+templateEnd, view)
 	default:
 		_, err = e.Value(ctx, expr, view)
 	}

@@ -25,6 +25,10 @@ const (
 	Retry
 	// Value is the expression between `${{` and `}}`: any value. It sees parent, workflow and input.
 	Value
+	// Notify decides whether a target is told about an event: true or false. It sees run, event and task.
+	Notify
+	// Message is the expression between `${{` and `}}` in the message of a notification: any value. It sees run, event and task.
+	Message
 )
 
 // These are the names of the variables.
@@ -33,10 +37,18 @@ const (
 	workflowVariable = "workflow"
 	inputVariable    = "input"
 	attemptVariable  = "attempt"
+	runVariable      = "run"
+	eventVariable    = "event"
+	taskVariable     = "task"
 )
 
-// isVariableName reports whether a name is a variable of some kind, so that it is never short for a task.
+// isVariableName reports whether a name is a variable of some kind.
 func isVariableName(name string) bool {
+	return isTaskVariable(name) || slices.Contains([]string{runVariable, eventVariable, taskVariable}, name)
+}
+
+// isTaskVariable reports whether a name is a variable of some expression of tasks, so that it is never short for a task.
+func isTaskVariable(name string) bool {
 	return slices.Contains([]string{parentVariable, workflowVariable, inputVariable, attemptVariable}, name)
 }
 
@@ -54,6 +66,9 @@ var kinds = [...]struct {
 	CacheKey:  {"a cache key", []string{parentVariable, workflowVariable, inputVariable}, true, "text, a number, true or false, a list or a map", keyKinds},
 	Retry:     {"retry.when", []string{attemptVariable, workflowVariable}, false, "true or false", []types.Kind{types.BoolKind}},
 	Value: {"a template", []string{parentVariable, workflowVariable, inputVariable}, true, "text, a number, true or false, a list, a map or null",
+		append(keyKinds, types.NullTypeKind)},
+	Notify: {"notify.if", []string{runVariable, eventVariable, taskVariable}, false, "true or false", []types.Kind{types.BoolKind}},
+	Message: {"a message", []string{runVariable, eventVariable, taskVariable}, false, "text, a number, true or false, a list, a map or null",
 		append(keyKinds, types.NullTypeKind)},
 }
 
@@ -135,7 +150,7 @@ func (k Kind) typeHint(t *cel.Type) string {
 
 // blank returns the error for a missing expression, or nil if the kind allows it.
 func (k Kind) blank(expr string) error {
-	if k == Condition || k == Retry {
+	if k == Condition || k == Retry || k == Notify {
 		return nil
 	}
 	return errorAt(expr, 0, "", "there is no expression")

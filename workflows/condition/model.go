@@ -21,6 +21,7 @@ const (
 	resultTypeName   = "result"
 	workflowTypeName = "workflow"
 	attemptTypeName  = "attempt"
+	runTypeName      = "run"
 )
 
 // field is a field that an expression may select.
@@ -29,21 +30,22 @@ type field struct {
 	get  func(*object) ref.Val
 }
 
-// object is a value of the model: a task, its result, the workflow, or an attempt. It belongs to one evaluation.
+// object is a value of the model: a task, its result, the workflow, an attempt, or the run. It belongs to one evaluation.
 type object struct {
 	kind     *types.Type
 	fields   map[string]field
 	task     *historyv1.ParentView
 	workflow *historyv1.WorkflowView
 	attempt  *historyv1.AttemptView
+	run      *historyv1.RunView
 	outputs  ref.Val // of the instances; nil until first used
 }
 
 // model holds the types that expressions are checked against, in addition to CEL's own types. It is immutable.
 type model struct {
 	*types.Registry
-	task, result, workflow, attempt *types.Type
-	fields                          map[string]map[string]field // by type name
+	task, result, workflow, attempt, run *types.Type
+	fields                               map[string]map[string]field // by type name
 }
 
 func newModel() (*model, error) {
@@ -57,6 +59,7 @@ func newModel() (*model, error) {
 		result:   types.NewObjectType(resultTypeName),
 		workflow: types.NewObjectType(workflowTypeName),
 		attempt:  types.NewObjectType(attemptTypeName),
+		run:      types.NewObjectType(runTypeName),
 	}
 	data := types.NewMapType(types.StringType, types.DynType)
 	attempt := map[string]field{
@@ -86,6 +89,7 @@ func newModel() (*model, error) {
 			"input":   {data, func(o *object) ref.Val { return m.data(o.workflow.GetInput()) }},
 		},
 		attemptTypeName: attempt,
+		runTypeName:     m.runFields(),
 	}
 	return m, nil
 }
@@ -119,13 +123,37 @@ func (m *model) workflowValue(view *historyv1.WorkflowView) *object {
 	return &object{kind: m.workflow, fields: m.fields[workflowTypeName], workflow: view}
 }
 
+func (m *model) runValue(view *historyv1.RunView) *object {
+	return &object{kind: m.run, fields: m.fields[runTypeName], run: view}
+}
+
+// runFields returns the fields of the run as notifications see it.
+func (m *model) runFields() map[string]field {
+	text := func(get func(*historyv1.RunView) string) field {
+		return field{types.StringType, func(o *object) ref.Val { return types.String(get(o.run)) }}
+	}
+	return map[string]field{
+		"id":          text((*historyv1.RunView).GetId),
+		"name":        text((*historyv1.RunView).GetName),
+		"state":       text((*historyv1.RunView).GetState),
+		"reason":      text((*historyv1.RunView).GetReason),
+		"error":       text((*historyv1.RunView).GetError),
+		"trigger":     text((*historyv1.RunView).GetTrigger),
+		"submittedBy": text((*historyv1.RunView).GetSubmittedBy),
+		"batch":       text((*historyv1.RunView).GetBatch),
+		"generation":  {types.IntType, func(o *object) ref.Val { return types.Int(o.run.GetGeneration()) }},
+		"failed":      {types.NewListType(types.StringType), func(o *object) ref.Val { return types.NewStringList(m.Registry, o.run.GetFailed()) }},
+		"input":       {types.NewMapType(types.StringType, types.DynType), func(o *object) ref.Val { return m.data(o.run.GetInput()) }},
+	}
+}
+
 func (m *model) attemptValue(view *historyv1.AttemptView) *object {
 	return &object{kind: m.attempt, fields: m.fields[attemptTypeName], attempt: view}
 }
 
 // FindStructType returns a type of the model. CEL's checker calls it.
 func (m *model) FindStructType(name string) (*types.Type, bool) {
-	for _, own := range []*types.Type{m.task, m.result, m.workflow, m.attempt} {
+	for _, own := range []*types.Type{m.task, m.result, m.workflow, m.attempt, m.run} {
 		if own.TypeName() == name {
 			return types.NewTypeTypeWithParam(own), true
 		}
@@ -208,10 +236,10 @@ func (o *object) ConvertToType(to ref.Type) ref.Val {
 	return types.NewErr("a %s cannot be converted to %s", o.kind.TypeName(), to.TypeName())
 }
 
-// Equal reports whether both are the same task, result, workflow or attempt.
+// Equal reports whether both are the same task, result, workflow, attempt or run.
 func (o *object) Equal(other ref.Val) ref.Val {
 	p, ok := other.(*object)
-	return types.Bool(ok && p.kind == o.kind && p.task == o.task && p.workflow == o.workflow && p.attempt == o.attempt)
+	return types.Bool(ok && p.kind == o.kind && p.task == o.task && p.workflow == o.workflow && p.attempt == o.attempt && p.run == o.run)
 }
 
 // Type returns the type in the model.

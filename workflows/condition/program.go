@@ -91,6 +91,9 @@ func (p *program) variables(view View) (map[string]any, error) {
 		workflowVariable: p.model.workflowValue(view.Workflow),
 		inputVariable:    p.model.data(view.Input),
 		attemptVariable:  p.model.attemptValue(view.Attempt),
+		runVariable:      p.model.runValue(view.Run),
+		eventVariable:    view.Event,
+		taskVariable:     view.EventTask,
 	}, nil
 }
 

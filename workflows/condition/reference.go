@@ -146,7 +146,7 @@ func (r *references) isShort(e ast.Expr) bool {
 		return false
 	}
 	name := e.AsIdent()
-	return !isVariableName(name) && !isTypeName(name) && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "@") &&
+	return !isTaskVariable(name) && !isTypeName(name) && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "@") &&
 		!slices.Contains(r.bound, name)
 }
 

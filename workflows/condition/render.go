@@ -19,14 +19,14 @@ import (
 // at names the object in errors, such as "spec"; errors show the field and the expression. The inserted values may take at most
 // 8 MiB in total.
 func (e *Evaluator) Render(ctx context.Context, at string, object *structpb.Struct, view View) (*structpb.Struct, error) {
-	r := renderer{ctx: ctx, evaluator: e, view: view, room: maxValue}
+	r := renderer{ctx: ctx, evaluator: e, kind: Value, view: view, room: maxValue}
 	rendered, err := r.value(at, structpb.NewStructValue(object))
 	return rendered.GetStructValue(), err
 }
 
 // RenderEnv renders environment variables like Render. Their values are always text.
 func (e *Evaluator) RenderEnv(ctx context.Context, at string, env map[string]string, view View) (map[string]string, error) {
-	r := renderer{ctx: ctx, evaluator: e, view: view, room: maxValue}
+	r := renderer{ctx: ctx, evaluator: e, kind: Value, view: view, room: maxValue}
 	rendered := maps.Clone(env)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if !HasTemplate(env[name]) {
@@ -43,10 +43,19 @@ func (e *Evaluator) RenderEnv(ctx context.Context, at string, env map[string]str
 
 // RenderText renders one text. The result is always text, even if the whole text is one expression.
 func (e *Evaluator) RenderText(ctx context.Context, at, text string, view View) (string, error) {
+	return e.renderText(ctx, at, text, Value, view)
+}
+
+// RenderMessage renders the message of a notification like RenderText. Its expressions are of kind Message.
+func (e *Evaluator) RenderMessage(ctx context.Context, text string, view View) (string, error) {
+	return e.renderText(ctx, "notify.message", text, Message, view)
+}
+
+func (e *Evaluator) renderText(ctx context.Context, at, text string, kind Kind, view View) (string, error) {
 	if !HasTemplate(text) {
 		return text, nil
 	}
-	r := renderer{ctx: ctx, evaluator: e, view: view, room: maxValue}
+	r := renderer{ctx: ctx, evaluator: e, kind: kind, view: view, room: maxValue}
 	value, err := r.text(at, text)
 	if err != nil {
 		return "", err
@@ -58,6 +67,7 @@ func (e *Evaluator) RenderText(ctx context.Context, at, text string, view View) 
 type renderer struct {
 	ctx       context.Context
 	evaluator *Evaluator
+	kind      Kind
 	view      View
 	room      int // number of bytes that may still be inserted
 }
@@ -114,7 +124,7 @@ func (r *renderer) text(at, text string) (*structpb.Value, error) {
 }
 
 func (r *renderer) evaluate(expr string) (*structpb.Value, error) {
-	value, err := r.evaluator.value(r.ctx, expr, Value, r.view)
+	value, err := r.evaluator.value(r.ctx, expr, r.kind, r.view)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +135,7 @@ func (r *renderer) evaluate(expr string) (*structpb.Value, error) {
 	case errors.Is(err, errTooLarge):
 		return nil, fmt.Errorf("the templates give more than %d MiB", maxValue>>20)
 	case err != nil:
-		return nil, Value.errorf("%w", err)
+		return nil, r.kind.errorf("%w", err)
 	}
 	return made, nil
 }

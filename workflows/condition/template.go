@@ -124,14 +124,16 @@ func expressionSize(text string) int {
 	return -1
 }
 
-// CheckTemplate checks every expression of a text, always as kind Value, and returns the ancestors that they read, like Check.
+// CheckTemplate checks every expression of a text, as kind Message if that is the kind of the scope and otherwise as kind Value, and returns the ancestors that they read, like Check.
 // The error is an *Error or nil, located in the text.
 func CheckTemplate(text string, scope Scope) (references []string, err error) {
 	t, err := ParseTemplate(text)
 	if err != nil {
 		return nil, err
 	}
-	scope.Kind = Value
+	if scope.Kind != Message {
+		scope.Kind = Value
+	}
 	var problem *Error
 	for _, p := range t.parts {
 		if !p.isExpr {

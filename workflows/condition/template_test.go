@@ -168,7 +168,7 @@ func TestTemplateReturnsItsPartsUnchanged(t *testing.T) {
 			text.WriteString(strings.ReplaceAll(value, "${{", "$${{"))
 			want.WriteString(value)
 		}
-		r := renderer{ctx: context.Background(), evaluator: NewEvaluator(), room: maxValue}
+		r := renderer{kind: Value, ctx: context.Background(), evaluator: NewEvaluator(), room: maxValue}
 		got, err := r.text("x", text.String())
 		if err != nil {
 			t.Fatalf("%q: %v", text.String(), err)

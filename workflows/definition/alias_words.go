@@ -42,6 +42,15 @@ func aliasedWord(word string, field protoreflect.FieldDescriptor) string {
 		}
 	case "switchyard.v1.Stop.signal":
 		return "SIG" + strings.ToUpper(word)
+	case "switchyard.v1.Notification.on":
+		switch word {
+		case "onfailure", "failure", "fail", "onerror", "error", "errors", v1.RunRejected:
+			return v1.NotifyFailed
+		case "onsuccess", "success", "succeeded", "ok", "done", "complete", "finished":
+			return v1.NotifyCompleted
+		case "onabort", "abort", "aborted", "canceled", "cancel", "killed":
+			return v1.NotifyCancelled
+		}
 	case "switchyard.v1.InputDefinition.type":
 		switch word {
 		case "int", "int32", "int64", "long":

@@ -96,6 +96,7 @@ func (d *document) check(def *v1.Definition, specs map[string]proto.Message) {
 	view := newSight(d.decoder, def, g)
 	view.doubter = newDoubter(def)
 	view.expressions(def)
+	view.notifications(def)
 	if d.depth == 0 {
 		nestedLocks{d, map[string]semaphoreLimit{}}.check(def, d.base, nil)
 	}

@@ -19,7 +19,7 @@ type fieldRules struct {
 	minLen     uint64
 	maxLen     uint64
 	pattern    string
-	in         []string // without the empty text, which means the default
+	in         []string // without the empty text, which means the default; of a list, for its items
 	optional   bool     // an empty or missing text is allowed
 	gte, lte   *float64
 	minPairs   uint64
@@ -42,6 +42,7 @@ func rulesOf(field protoreflect.FieldDescriptor) fieldRules {
 		f.in = slices.DeleteFunc(slices.Clone(s.GetIn()), func(word string) bool { return word == "" })
 	case rules.GetRepeated() != nil:
 		f.minItems, f.maxItems = rules.GetRepeated().GetMinItems(), rules.GetRepeated().GetMaxItems()
+		f.in = rules.GetRepeated().GetItems().GetString().GetIn()
 	case rules.GetMap() != nil:
 		f.minPairs = rules.GetMap().GetMinPairs()
 		f.keyPattern = rules.GetMap().GetKeys().GetString().GetPattern()

@@ -19,6 +19,7 @@ var expressionFields = map[protoreflect.FullName]bool{
 	"switchyard.v1.TaskDefinition.foreach":   true,
 	"switchyard.v1.Cache.key":                true,
 	"switchyard.v1.RetryPolicy.when":         true,
+	"switchyard.v1.Notification.if":          true,
 }
 
 // templateFields may hold templates, or are texts for people.
@@ -30,6 +31,7 @@ var templateFields = map[protoreflect.FullName]bool{
 	specField:                            true,
 	"switchyard.v1.TaskDefinition.mutex": true,
 	"switchyard.v1.Semaphore.name":       true,
+	"switchyard.v1.Notification.message": true,
 }
 
 // misplacedTemplates reports `${{` where no template is replaced.
@@ -115,5 +117,5 @@ func (r misplacedTemplates) report(text string, p *source.Path) {
 	case label == "input" || strings.HasPrefix(label, "input."):
 		hint = "pass it through env, or read it from the file $SWITCHYARD_INPUT, which contains the outputs of parents and the inputs of the run"
 	}
-	r.Fail(r.locateInText(text, strings.Index(text, "${{"), p), p, fmt.Sprintf("${{ }} is only replaced in spec, env and the name of a lock, not in %s", p.Local()), hint)
+	r.Fail(r.locateInText(text, strings.Index(text, "${{"), p), p, fmt.Sprintf("${{ }} is only replaced in spec, env, the name of a lock and the message of notify, not in %s", p.Local()), hint)
 }

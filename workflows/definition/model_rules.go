@@ -100,13 +100,22 @@ func (r modelRules) violation(v *protovalidate.Violation, field protoreflect.Fie
 			return
 		}
 		r.Add(at, p, label+" is "+source.Quote(text)+"; it must be "+rules.wants(), hint)
+	case field.FullName() == "switchyard.v1.Notification.to":
+		r.Add(at, p, label+" is "+source.Quote(text)+", which is not the name of a target: at most 63 letters, digits, '.', '_' and '-', the first a letter or digit",
+			"a definition names a target that `switchyard notifications put` has stored, and no URL")
 	case id == "string.pattern" && field.Parent().FullName() != "switchyard.v1.Definition":
 		r.Add(at, p, label+" is "+source.Quote(text)+", which is not a valid name: at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit",
 			repaired(notInNode().ReplaceAllString(strings.ToLower(text), "-"), ".-"))
 	case strings.HasPrefix(id, "int32.gte") && !field.HasPresence() && *rules.gte > 0 && v.FieldValue.Int() == 0 && !r.hasValue(p):
 		r.Add(at, p, label+" is missing", "it must be "+rules.wants())
 	case id == "repeated.min_items":
-		r.Add(at, p, label+" is missing", `write when the workflow starts, such as cron: "0 2 * * *"`)
+		hint := `write when the workflow starts, such as cron: "0 2 * * *"`
+		if len(rules.in) > 0 {
+			hint = "its items may be " + rules.wants()
+		}
+		r.Add(at, p, label+" is missing", hint)
+	case id == "repeated.unique":
+		r.Add(at, p, label+" has an item twice", "")
 	case id == "repeated.max_items":
 		r.Add(at, p, fmt.Sprintf("%s has %d items; it may have %d", label, v.FieldValue.List().Len(), rules.maxItems), "")
 	case id == "string.max_len":

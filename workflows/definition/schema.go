@@ -135,7 +135,7 @@ func needed(field protoreflect.FieldDescriptor) bool {
 	}
 	rules := rulesOf(field)
 	return rules.required || rules.minLen > 0 || rules.minPairs > 0 || rules.minItems > 0 || rules.gte != nil && *rules.gte > 0 && !field.HasPresence() ||
-		(rules.pattern != "" || len(rules.in) > 0) && !rules.optional
+		(rules.pattern != "" || len(rules.in) > 0 && !field.IsList()) && !rules.optional
 }
 
 // specs returns the conditions that tie `spec` to `type`.
@@ -183,6 +183,9 @@ func (b *schemaBuilder) field(field protoreflect.FieldDescriptor) object {
 		schema = object{"type": "array", "items": item}
 		if field.Kind() == protoreflect.StringKind {
 			item = object{"type": scalarText}
+			if len(rules.in) > 0 {
+				item = object{"enum": rules.in}
+			}
 			list := object{"type": "array", "items": item}
 			if rules.minItems > 0 {
 				list["minItems"] = rules.minItems

@@ -3,6 +3,7 @@ package names
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -21,6 +22,8 @@ const (
 	LockWorkflow = "Lock"
 	// EnvironmentWorkflow creates a named environment.
 	EnvironmentWorkflow = "Environment"
+	// NotifyWorkflow tells people about one event of a run.
+	NotifyWorkflow = "Notify"
 	// ScheduleChange is the type of the executions that are open while a gateway changes a schedule, and their task queue. No
 	// worker polls it.
 	ScheduleChange = "ScheduleChange"
@@ -60,6 +63,11 @@ const (
 	AwaitAnswerActivity    = "AwaitAnswer"
 	DetachActivity         = "Detach"
 	SteerActivity          = "Steer"
+
+	// PlanNotificationActivity takes a NotifyInput and returns a NotificationPlan.
+	PlanNotificationActivity = "PlanNotification"
+	// SendNotificationActivity takes a SendNotificationRequest and returns nothing.
+	SendNotificationActivity = "SendNotification"
 
 	// CaptureActivity stores the archive of an environment, on a node's lane for this purpose. It takes a CaptureRequest and
 	// returns a CaptureResponse.
@@ -347,6 +355,22 @@ func ParseFanOutID(id string) (f FanOut, ok bool) {
 	f.Generation = int32(n)
 	f.Task, f.From, ok = ParseInstanceName(instance)
 	return f, ok && err == nil && n >= 0 && f.Run != ""
+}
+
+// NotifyWorkflowID returns the ID of the workflow that tells people about an event of a run, or of the task of the event if it has
+// one. Temporal accepts the ID once, so that the event is told once.
+func NotifyWorkflowID(run string, generation int32, event, task string) string {
+	id := "notify:" + run + ":" + strconv.Itoa(int(generation)) + ":" + event
+	if task != "" {
+		id += ":" + task
+	}
+	return id
+}
+
+// NotificationKey returns the idempotency key of the message about an event to a target: letters, digits and '_'.
+func NotificationKey(home string, generation int32, event, task, target string) string {
+	sum := sha256.Sum256([]byte(strings.Join([]string{home, strconv.Itoa(int(generation)), event, task, target}, "\x00")))
+	return "msg_" + hex.EncodeToString(sum[:16])
 }
 
 const storedPrefix = "workflow:"

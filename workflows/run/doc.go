@@ -22,7 +22,7 @@
 //	child workflows   effects_child.go (the effects of workflows/core/child)
 //	data              requests.go and evaluate.go (workflows/core/dataflow: what nodes are sent, and what expressions see)
 //	people            updates.go, signals.go and effects_command.go (the effects of workflows/core/command)
-//	what others see   search_attributes.go, events.go, queries.go
+//	what others see   search_attributes.go, events.go, queries.go, notify.go
 //	the workflow      history.go, snapshot.go and continue_as_new.go (from one execution to the next); workflows/calls sends the
 //	                  commands to Temporal
 //
@@ -47,7 +47,7 @@
 // execution knows the newest updates that were carried out: one that is sent again, because its answer was lost, changes nothing.
 //
 // It may import proto, workflows/core/flight, workflows/core/fanout, workflows/core/child, workflows/core/command, workflows/core/dag, workflows/core/dataflow,
-// workflows/dataconverter, workflows/definition, workflows/eventlog, workflows/calls, workflows/limits, workflows/names, workflows/options, workflows/phrase, workflows/structs, workflows/view and
+// workflows/dataconverter, workflows/definition, workflows/eventlog, workflows/calls, workflows/limits, workflows/names, workflows/notification, workflows/options, workflows/phrase, workflows/structs, workflows/view and
 // workflows/visibility, and of Temporal only go.temporal.io/sdk/workflow, temporal and converter, and go.temporal.io/api/enums.
 // Activities are called by the names in workflows/names.
 package run

@@ -42,6 +42,7 @@ func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 	r.sendLockRequests()
 	r.calls.Charge(2 * maxResultBytes)
 	r.refuseUpdates(names.RunEndedError, command.ErrJustEnded)
+	r.notify(v1.NotifyEvent(end.State), "", final.GetRun())
 	switch end.State {
 	case v1.RunCompleted:
 		return kept, nil

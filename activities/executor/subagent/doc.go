@@ -9,6 +9,6 @@
 // before it is acted on, so that no reply is paid for twice. A call whose start was recorded but not its end is never
 // repeated, because it may have had its effect.
 //
-// It may import proto, activities/executor, the packages below it, workflows/structs, github.com/santhosh-tekuri/jsonschema and
+// It may import proto, activities/executor, activities/hostlist, the packages below it, workflows/structs, github.com/santhosh-tekuri/jsonschema and
 // the standard library.
 package subagent

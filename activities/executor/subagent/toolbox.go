@@ -16,6 +16,7 @@ import (
 	"switchyard/activities/executor/subagent/tool"
 	"switchyard/activities/executor/subagent/tool/fleet"
 	"switchyard/activities/executor/subagent/tool/mcptool"
+	"switchyard/activities/hostlist"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -57,7 +58,7 @@ func (t *toolbox) open(ctx context.Context, l *loop, continues bool) error {
 	}
 	if wants(v1.AgentToolFetch) {
 		for _, host := range spec.GetFetchHosts() {
-			if err := tool.CheckHost(host); err != nil {
+			if err := hostlist.Check(host); err != nil {
 				return badSpec(fmt.Errorf("subagent spec: fetchHosts: %w", err))
 			}
 		}

@@ -27,6 +27,7 @@ import (
 //	logs/<task>.batches/<first>-<last>.<generation>.<attempt>.<claim>.<chunk>
 //	                                             a chunk of the output of a batch
 //	events/<generation>.<n>                      n-th stored part of the events
+//	notified/<generation>.<message>              what became of a message about an event
 //	purged/<generation>.<task>                   mark of a dead letter that is off the list
 //	shared/<what>.<generation>.<version>         an object that many requests carry, such as the context
 //	input/<digest>                               the input of a child workflow, if it is large
@@ -54,6 +55,7 @@ import (
 //	audit/<day>/<time>-<gateway>-<number>        a v1.AuditPart
 //	auth/signing-key                             the key that signs decisions
 //	secrets/<name in hex>                        a secret, encrypted
+//	notifications/<name in hex>                  a target of notifications
 //
 // Run ids contain no slash, and task names neither slash nor dot. An instance such as each[3] appears in a key as each.3.
 // Results share one directory, because in a folder a directory for each costs as much as the record. Logs have one
@@ -266,8 +268,26 @@ func SecretName(key string) string {
 	return string(name)
 }
 
+// NotificationsPrefix begins the keys of all targets of notifications.
+const NotificationsPrefix = "notifications/"
+
+// NotificationTarget returns the key of a v1.NotificationTargetRecord. Names are encoded like those of secrets.
+func NotificationTarget(name string) string {
+	return NotificationsPrefix + hex.EncodeToString([]byte(name))
+}
+
+// NotificationTargetName returns the name of the target that a key of NotificationTarget stands for. Any other key is returned
+// unchanged.
+func NotificationTargetName(key string) string {
+	name, err := hex.DecodeString(strings.TrimPrefix(key, NotificationsPrefix))
+	if err != nil {
+		return key
+	}
+	return string(name)
+}
+
 // prefixesOfNoRun begin the keys outside of runs, except those of cached results. A folder keeps their values as files.
-var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, EnvironmentsPrefix, CollectorsPrefix}
+var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, NotificationsPrefix, EnvironmentsPrefix, CollectorsPrefix}
 
 // CollectorsPrefix begins the keys of the signs of life of the processes that remove old values.
 const CollectorsPrefix = "collectors/"
@@ -304,6 +324,17 @@ func IsOfNoRun(key string) bool {
 func Digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
+}
+
+// Notified returns the key of a historyv1.EventSlice: what became of a message about an event in a generation of a run. message is
+// the idempotency key of the message.
+func Notified(home string, generation int32, message string) string {
+	return NotifiedPrefix(home, generation) + message
+}
+
+// NotifiedPrefix returns the prefix of the keys of Notified of a generation.
+func NotifiedPrefix(home string, generation int32) string {
+	return RunPrefix(home) + "notified/" + itoa(generation) + "."
 }
 
 // LogOf identifies the dispatch of a log.

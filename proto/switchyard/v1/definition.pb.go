@@ -52,7 +52,10 @@ type Definition struct {
 	Schedule *ScheduleDefinition `protobuf:"bytes,11,opt,name=schedule,proto3" json:"schedule,omitempty"`
 	// Offers the stored workflow to other agents, as a skill in the agent card of the Agent2Agent (A2A) protocol. Agents
 	// choose a skill by its description. Runs that are submitted directly ignore this.
-	A2A           bool `protobuf:"varint,12,opt,name=a2a,proto3" json:"a2a,omitempty"`
+	A2A bool `protobuf:"varint,12,opt,name=a2a,proto3" json:"a2a,omitempty"`
+	// Whom to tell about events of the runs of this workflow. Each target gets at most one message for an event, by the first entry
+	// that applies.
+	Notify        []*Notification `protobuf:"bytes,16,rep,name=notify,proto3" json:"notify,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -171,6 +174,88 @@ func (x *Definition) GetA2A() bool {
 	return false
 }
 
+func (x *Definition) GetNotify() []*Notification {
+	if x != nil {
+		return x.Notify
+	}
+	return nil
+}
+
+// Notification tells a target about events of a run.
+type Notification struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the target, which `switchyard notifications put` has stored.
+	To string `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	// The events: "failed" (also rejected, and terminated), "completed" and "cancelled" are ends of the run.
+	On []string `protobuf:"bytes,2,rep,name=on,proto3" json:"on,omitempty"`
+	// Expression over `run`, `event` and `task` that decides whether the target is told. Empty means always. An expression that cannot be
+	// evaluated counts as true.
+	If string `protobuf:"bytes,3,opt,name=if,proto3" json:"if,omitempty"`
+	// Text of the message, with `${{ }}` over `run`, `event` and `task`. Empty means one line that states the run, the event and
+	// the reason. Each message has the failed tasks with the ends of their logs as well.
+	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Notification) Reset() {
+	*x = Notification{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Notification) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Notification) ProtoMessage() {}
+
+func (x *Notification) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Notification.ProtoReflect.Descriptor instead.
+func (*Notification) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Notification) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Notification) GetOn() []string {
+	if x != nil {
+		return x.On
+	}
+	return nil
+}
+
+func (x *Notification) GetIf() string {
+	if x != nil {
+		return x.If
+	}
+	return ""
+}
+
+func (x *Notification) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 // ScheduleDefinition defines when a stored workflow starts by itself. `workflows put` creates a Temporal Schedule from
 // it.
 type ScheduleDefinition struct {
@@ -200,7 +285,7 @@ type ScheduleDefinition struct {
 
 func (x *ScheduleDefinition) Reset() {
 	*x = ScheduleDefinition{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -212,7 +297,7 @@ func (x *ScheduleDefinition) String() string {
 func (*ScheduleDefinition) ProtoMessage() {}
 
 func (x *ScheduleDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -225,7 +310,7 @@ func (x *ScheduleDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleDefinition.ProtoReflect.Descriptor instead.
 func (*ScheduleDefinition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ScheduleDefinition) GetCron() []string {
@@ -296,7 +381,7 @@ type InputDefinition struct {
 
 func (x *InputDefinition) Reset() {
 	*x = InputDefinition{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -308,7 +393,7 @@ func (x *InputDefinition) String() string {
 func (*InputDefinition) ProtoMessage() {}
 
 func (x *InputDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -321,7 +406,7 @@ func (x *InputDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputDefinition.ProtoReflect.Descriptor instead.
 func (*InputDefinition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *InputDefinition) GetType() string {
@@ -393,7 +478,7 @@ type TaskDefaults struct {
 
 func (x *TaskDefaults) Reset() {
 	*x = TaskDefaults{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -405,7 +490,7 @@ func (x *TaskDefaults) String() string {
 func (*TaskDefaults) ProtoMessage() {}
 
 func (x *TaskDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -418,7 +503,7 @@ func (x *TaskDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDefaults.ProtoReflect.Descriptor instead.
 func (*TaskDefaults) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TaskDefaults) GetType() string {
@@ -516,7 +601,7 @@ type SpecDefaults struct {
 
 func (x *SpecDefaults) Reset() {
 	*x = SpecDefaults{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -528,7 +613,7 @@ func (x *SpecDefaults) String() string {
 func (*SpecDefaults) ProtoMessage() {}
 
 func (x *SpecDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -541,7 +626,7 @@ func (x *SpecDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpecDefaults.ProtoReflect.Descriptor instead.
 func (*SpecDefaults) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SpecDefaults) GetShell() *structpb.Value {
@@ -565,7 +650,7 @@ type RunConcurrency struct {
 
 func (x *RunConcurrency) Reset() {
 	*x = RunConcurrency{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -577,7 +662,7 @@ func (x *RunConcurrency) String() string {
 func (*RunConcurrency) ProtoMessage() {}
 
 func (x *RunConcurrency) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -590,7 +675,7 @@ func (x *RunConcurrency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunConcurrency.ProtoReflect.Descriptor instead.
 func (*RunConcurrency) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *RunConcurrency) GetMaxRuns() int32 {
@@ -688,7 +773,7 @@ type TaskDefinition struct {
 
 func (x *TaskDefinition) Reset() {
 	*x = TaskDefinition{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -700,7 +785,7 @@ func (x *TaskDefinition) String() string {
 func (*TaskDefinition) ProtoMessage() {}
 
 func (x *TaskDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -713,7 +798,7 @@ func (x *TaskDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDefinition.ProtoReflect.Descriptor instead.
 func (*TaskDefinition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *TaskDefinition) GetType() string {
@@ -920,7 +1005,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -932,7 +1017,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -945,7 +1030,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Stop) GetSignal() string {
@@ -975,7 +1060,7 @@ type Semaphore struct {
 
 func (x *Semaphore) Reset() {
 	*x = Semaphore{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1072,7 @@ func (x *Semaphore) String() string {
 func (*Semaphore) ProtoMessage() {}
 
 func (x *Semaphore) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1085,7 @@ func (x *Semaphore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Semaphore.ProtoReflect.Descriptor instead.
 func (*Semaphore) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Semaphore) GetName() string {
@@ -1031,7 +1116,7 @@ type Cache struct {
 
 func (x *Cache) Reset() {
 	*x = Cache{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1043,7 +1128,7 @@ func (x *Cache) String() string {
 func (*Cache) ProtoMessage() {}
 
 func (x *Cache) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1056,7 +1141,7 @@ func (x *Cache) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cache.ProtoReflect.Descriptor instead.
 func (*Cache) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Cache) GetKey() string {
@@ -1106,7 +1191,7 @@ type Constraints struct {
 
 func (x *Constraints) Reset() {
 	*x = Constraints{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1118,7 +1203,7 @@ func (x *Constraints) String() string {
 func (*Constraints) ProtoMessage() {}
 
 func (x *Constraints) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1131,7 +1216,7 @@ func (x *Constraints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constraints.ProtoReflect.Descriptor instead.
 func (*Constraints) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Constraints) GetNodeLabels() []string {
@@ -1239,7 +1324,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1251,7 +1336,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1264,7 +1349,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Resources) GetCores() float64 {
@@ -1332,7 +1417,7 @@ type RetryPolicy struct {
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1429,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1442,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RetryPolicy) GetMaxRetries() int32 {
@@ -1406,7 +1491,7 @@ var File_switchyard_v1_definition_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\n" +
-	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x83\a\n" +
+	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xc2\a\n" +
 	"\n" +
 	"Definition\x129\n" +
 	"\x04name\x18\x01 \x01(\tB%\xbaH\"r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x04name\x12*\n" +
@@ -1421,14 +1506,20 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\vconcurrency\x18\n" +
 	" \x01(\v2\x1d.switchyard.v1.RunConcurrencyR\vconcurrency\x12=\n" +
 	"\bschedule\x18\v \x01(\v2!.switchyard.v1.ScheduleDefinitionR\bschedule\x12\x10\n" +
-	"\x03a2a\x18\f \x01(\bR\x03a2a\x1aW\n" +
+	"\x03a2a\x18\f \x01(\bR\x03a2a\x12=\n" +
+	"\x06notify\x18\x10 \x03(\v2\x1b.switchyard.v1.NotificationB\b\xbaH\x05\x92\x01\x02\x10\x14R\x06notify\x1aW\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
 	"\x05value\x18\x02 \x01(\v2\x1d.switchyard.v1.TaskDefinitionR\x05value:\x028\x01\x1aY\n" +
 	"\vInputsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x124\n" +
-	"\x05value\x18\x02 \x01(\v2\x1e.switchyard.v1.InputDefinitionR\x05value:\x028\x01\"\xa3\x02\n" +
+	"\x05value\x18\x02 \x01(\v2\x1e.switchyard.v1.InputDefinitionR\x05value:\x028\x01\"\xba\x01\n" +
+	"\fNotification\x128\n" +
+	"\x02to\x18\x01 \x01(\tB(\xbaH%r#2!^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$R\x02to\x12<\n" +
+	"\x02on\x18\x02 \x03(\tB,\xbaH)\x92\x01&\b\x01\x18\x01\" r\x1eR\x06failedR\tcompletedR\tcancelledR\x02on\x12\x0e\n" +
+	"\x02if\x18\x03 \x01(\tR\x02if\x12\"\n" +
+	"\amessage\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\amessage\"\xa3\x02\n" +
 	"\x12ScheduleDefinition\x12\x1e\n" +
 	"\x04cron\x18\x01 \x03(\tB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10dR\x04cron\x12#\n" +
@@ -1584,71 +1675,73 @@ func file_switchyard_v1_definition_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_definition_proto_rawDescData
 }
 
-var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*Definition)(nil),         // 0: switchyard.v1.Definition
-	(*ScheduleDefinition)(nil), // 1: switchyard.v1.ScheduleDefinition
-	(*InputDefinition)(nil),    // 2: switchyard.v1.InputDefinition
-	(*TaskDefaults)(nil),       // 3: switchyard.v1.TaskDefaults
-	(*SpecDefaults)(nil),       // 4: switchyard.v1.SpecDefaults
-	(*RunConcurrency)(nil),     // 5: switchyard.v1.RunConcurrency
-	(*TaskDefinition)(nil),     // 6: switchyard.v1.TaskDefinition
-	(*Stop)(nil),               // 7: switchyard.v1.Stop
-	(*Semaphore)(nil),          // 8: switchyard.v1.Semaphore
-	(*Cache)(nil),              // 9: switchyard.v1.Cache
-	(*Constraints)(nil),        // 10: switchyard.v1.Constraints
-	(*Resources)(nil),          // 11: switchyard.v1.Resources
-	(*RetryPolicy)(nil),        // 12: switchyard.v1.RetryPolicy
-	nil,                        // 13: switchyard.v1.Definition.TasksEntry
-	nil,                        // 14: switchyard.v1.Definition.InputsEntry
-	nil,                        // 15: switchyard.v1.TaskDefaults.EnvEntry
-	nil,                        // 16: switchyard.v1.TaskDefaults.SecretEnvEntry
-	nil,                        // 17: switchyard.v1.TaskDefinition.EnvEntry
-	nil,                        // 18: switchyard.v1.TaskDefinition.SecretEnvEntry
-	nil,                        // 19: switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	(*structpb.Struct)(nil),    // 20: google.protobuf.Struct
-	(*structpb.Value)(nil),     // 21: google.protobuf.Value
+	(*Notification)(nil),       // 1: switchyard.v1.Notification
+	(*ScheduleDefinition)(nil), // 2: switchyard.v1.ScheduleDefinition
+	(*InputDefinition)(nil),    // 3: switchyard.v1.InputDefinition
+	(*TaskDefaults)(nil),       // 4: switchyard.v1.TaskDefaults
+	(*SpecDefaults)(nil),       // 5: switchyard.v1.SpecDefaults
+	(*RunConcurrency)(nil),     // 6: switchyard.v1.RunConcurrency
+	(*TaskDefinition)(nil),     // 7: switchyard.v1.TaskDefinition
+	(*Stop)(nil),               // 8: switchyard.v1.Stop
+	(*Semaphore)(nil),          // 9: switchyard.v1.Semaphore
+	(*Cache)(nil),              // 10: switchyard.v1.Cache
+	(*Constraints)(nil),        // 11: switchyard.v1.Constraints
+	(*Resources)(nil),          // 12: switchyard.v1.Resources
+	(*RetryPolicy)(nil),        // 13: switchyard.v1.RetryPolicy
+	nil,                        // 14: switchyard.v1.Definition.TasksEntry
+	nil,                        // 15: switchyard.v1.Definition.InputsEntry
+	nil,                        // 16: switchyard.v1.TaskDefaults.EnvEntry
+	nil,                        // 17: switchyard.v1.TaskDefaults.SecretEnvEntry
+	nil,                        // 18: switchyard.v1.TaskDefinition.EnvEntry
+	nil,                        // 19: switchyard.v1.TaskDefinition.SecretEnvEntry
+	nil,                        // 20: switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	(*structpb.Struct)(nil),    // 21: google.protobuf.Struct
+	(*structpb.Value)(nil),     // 22: google.protobuf.Value
 }
 var file_switchyard_v1_definition_proto_depIdxs = []int32{
-	20, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
-	13, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
-	14, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
-	3,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
-	5,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
-	1,  // 5: switchyard.v1.Definition.schedule:type_name -> switchyard.v1.ScheduleDefinition
-	20, // 6: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
-	21, // 7: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
-	21, // 8: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
-	15, // 9: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
-	10, // 10: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
-	11, // 11: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
-	12, // 12: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
-	16, // 13: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
-	4,  // 14: switchyard.v1.TaskDefaults.spec:type_name -> switchyard.v1.SpecDefaults
-	7,  // 15: switchyard.v1.TaskDefaults.stop:type_name -> switchyard.v1.Stop
-	21, // 16: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
-	20, // 17: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
-	17, // 18: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
-	10, // 19: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
-	11, // 20: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
-	12, // 21: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
-	20, // 22: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
-	21, // 23: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
-	21, // 24: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
-	20, // 25: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
-	21, // 26: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
-	8,  // 27: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
-	9,  // 28: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
-	18, // 29: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
-	7,  // 30: switchyard.v1.TaskDefinition.stop:type_name -> switchyard.v1.Stop
-	19, // 31: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	6,  // 32: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
-	2,  // 33: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	21, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
+	14, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
+	15, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
+	4,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
+	6,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
+	2,  // 5: switchyard.v1.Definition.schedule:type_name -> switchyard.v1.ScheduleDefinition
+	1,  // 6: switchyard.v1.Definition.notify:type_name -> switchyard.v1.Notification
+	21, // 7: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
+	22, // 8: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
+	22, // 9: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
+	16, // 10: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
+	11, // 11: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
+	12, // 12: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
+	13, // 13: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
+	17, // 14: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
+	5,  // 15: switchyard.v1.TaskDefaults.spec:type_name -> switchyard.v1.SpecDefaults
+	8,  // 16: switchyard.v1.TaskDefaults.stop:type_name -> switchyard.v1.Stop
+	22, // 17: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
+	21, // 18: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
+	18, // 19: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
+	11, // 20: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
+	12, // 21: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
+	13, // 22: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
+	21, // 23: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
+	22, // 24: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
+	22, // 25: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
+	21, // 26: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
+	22, // 27: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
+	9,  // 28: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
+	10, // 29: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
+	19, // 30: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
+	8,  // 31: switchyard.v1.TaskDefinition.stop:type_name -> switchyard.v1.Stop
+	20, // 32: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	7,  // 33: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
+	3,  // 34: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_definition_proto_init() }
@@ -1656,16 +1749,16 @@ func file_switchyard_v1_definition_proto_init() {
 	if File_switchyard_v1_definition_proto != nil {
 		return
 	}
-	file_switchyard_v1_definition_proto_msgTypes[1].OneofWrappers = []any{}
-	file_switchyard_v1_definition_proto_msgTypes[11].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[2].OneofWrappers = []any{}
 	file_switchyard_v1_definition_proto_msgTypes[12].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_definition_proto_rawDesc), len(file_switchyard_v1_definition_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

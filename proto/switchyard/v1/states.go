@@ -116,6 +116,24 @@ const (
 	EventToolCall     = "tool_call" // an agent has called a tool
 )
 
+// Events that people can be told about, the values of Notification.on.
+const (
+	NotifyFailed    = "failed" // also rejected, and terminated
+	NotifyCompleted = "completed"
+	NotifyCancelled = "cancelled"
+)
+
+// NotifyEvent returns the event with which a run ends in a state.
+func NotifyEvent(state string) string {
+	switch state {
+	case RunCompleted:
+		return NotifyCompleted
+	case RunCancelled:
+		return NotifyCancelled
+	}
+	return NotifyFailed
+}
+
 // Strategies of a RunConcurrency: what happens to a run that exceeds the limit.
 const (
 	StrategyQueue   = "queue"   // it waits

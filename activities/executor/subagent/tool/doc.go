@@ -1,6 +1,6 @@
 // Package tool provides the tools that an agent may call: a shell, files and web pages. The shell and the file tools
 // work on one directory, WorkDir of the attempt's workspace, which can be packed, restored on another node and
-// compared. It may import proto, activities/executor, the place of workspaces in activities/executor/container,
+// compared. It may import proto, activities/executor, activities/hostlist, the place of workspaces in activities/executor/container,
 // klauspost's zstd, golang.org/x/net/html and the standard library; it does not depend on Temporal.
 //
 // # What an agent reaches

@@ -9,12 +9,12 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"switchyard/activities/hostlist"
 )
 
 // Bounds of the fetch tool.
@@ -31,7 +31,7 @@ const (
 type FetchOptions struct {
 	// Task and Node are the hosts that the task and the node allow. Both must allow a host. A host whose address is not
 	// on the public internet is refused, unless Node lists that host, or its address, without a wildcard.
-	Task, Node HostList
+	Task, Node hostlist.List
 }
 
 // Fetch is the tool that reads web pages. It sends only GET requests without credentials, and uses no proxy.
@@ -84,15 +84,15 @@ func (f *Fetch) check(u *url.URL) error {
 		return fmt.Errorf("%w: the URL holds credentials", errRefused)
 	case host == "":
 		return fmt.Errorf("%w: the URL names no host", errRefused)
-	case !f.o.Task.allows(host):
+	case !f.o.Task.Allows(host):
 		return fmt.Errorf("%w: the task does not allow the host %s; it allows %s", errRefused, host, listOf(f.o.Task))
-	case !f.o.Node.allows(host):
+	case !f.o.Node.Allows(host):
 		return fmt.Errorf("%w: the node does not allow the host %s; it allows %s", errRefused, host, listOf(f.o.Node))
 	}
 	return nil
 }
 
-func listOf(l HostList) string {
+func listOf(l hostlist.List) string {
 	if len(l) == 0 {
 		return "none"
 	}
@@ -105,17 +105,7 @@ func (f *Fetch) dial(ctx context.Context, network, address string) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	d := net.Dialer{Timeout: 10 * time.Second}
-	if !f.o.Node.names(host) {
-		d.Control = func(_, address string, _ syscall.RawConn) error {
-			at, err := netip.ParseAddrPort(address)
-			if err != nil || isInner(at.Addr()) {
-				return fmt.Errorf("%w: %s resolves to %s, which is not a public internet address; the node must allow %s by name", errRefused, host, at.Addr(), host)
-			}
-			return nil
-		}
-	}
-	return d.DialContext(ctx, network, address)
+	return f.o.Node.Dialer(host, "the node must allow "+host+" by name").DialContext(ctx, network, address)
 }
 
 // Call reads a page.
@@ -174,7 +164,7 @@ func fetchFailure(limited context.Context, u *url.URL, err error) Outcome {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	if wrapped, ok := errors.AsType[*net.OpError](err); ok && errors.Is(err, errRefused) {
+	if wrapped, ok := errors.AsType[*net.OpError](err); ok && errors.Is(err, hostlist.ErrInner) {
 		err = wrapped.Err
 	}
 	if limited.Err() != nil {

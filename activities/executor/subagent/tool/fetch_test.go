@@ -6,60 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
+
+	"switchyard/activities/hostlist"
 )
-
-func TestHostListsMatch(t *testing.T) {
-	for _, c := range []struct {
-		list           HostList
-		host           string
-		allowed, named bool
-	}{
-		{HostList{"docs.example.com"}, "docs.example.com", true, true},
-		{HostList{"docs.example.com"}, "DOCS.example.com.", true, true},
-		{HostList{"docs.example.com"}, "example.com", false, false},
-		{HostList{"docs.example.com"}, "xdocs.example.com", false, false},
-		{HostList{"*.example.com"}, "a.b.example.com", true, false},
-		{HostList{"*.Example.com"}, "a.example.com", true, false},
-		{HostList{"*.example.com"}, "example.com", false, false},
-		{HostList{"*.example.com"}, "evilexample.com", false, false},
-		{HostList{"*.example.com"}, "example.com.evil.org", false, false},
-		{HostList{"*"}, "anything", true, false},
-		{HostList{"*", "127.0.0.1"}, "127.0.0.1", true, true},
-		{HostList{"127.0.0.1"}, "::ffff:127.0.0.1", true, true},
-		{HostList{"::1"}, "0:0:0:0:0:0:0:1", true, true},
-		{HostList{"*.0.0.1"}, "127.0.0.1", false, false},
-		{nil, "x", false, false},
-	} {
-		if a, n := c.list.allows(c.host), c.list.names(c.host); a != c.allowed || n != c.named {
-			t.Errorf("%v of %s: %v and %v", c.list, c.host, a, n)
-		}
-	}
-	for pattern, valid := range map[string]bool{
-		"a.b": true, "*.a.b": true, "*": true, "10.0.0.1": true, "::1": true, "localhost": true,
-		"": false, "*.": false, "http://a": false, "a:80": false, "a/b": false, "*a.b": false, "a.*": false, ".a": false, "a b": false,
-	} {
-		if err := CheckHost(pattern); (err == nil) != valid {
-			t.Errorf("%q: %v", pattern, err)
-		}
-	}
-}
-
-func TestInnerAddressesAreKnown(t *testing.T) {
-	for address, inner := range map[string]bool{
-		"127.0.0.1": true, "127.9.9.9": true, "10.1.2.3": true, "172.16.0.1": true, "192.168.1.1": true, "169.254.169.254": true, "0.0.0.0": true,
-		"100.100.100.200": true, "192.0.0.192": true, "168.63.129.16": true, "255.255.255.255": true, "224.0.0.1": true, "::1": true, "::": true, "fe80::1": true,
-		"fd00:ec2::254": true, "::ffff:127.0.0.1": true, "::127.0.0.1": true, "64:ff9b::7f00:1": true, "2002:7f00:1::": true, "fec0::1": true, "ff02::1": true,
-		"1.1.1.1": false, "8.8.8.8": false, "2606:4700::1111": false, "172.32.0.1": false,
-	} {
-		if isInner(netip.MustParseAddr(address)) != inner {
-			t.Errorf("%s: %v", address, !inner)
-		}
-	}
-}
 
 // server serves the pages for tests of fetch.
 func server(t *testing.T) *httptest.Server {
@@ -95,7 +47,7 @@ func server(t *testing.T) *httptest.Server {
 
 func TestFetchReadsPages(t *testing.T) {
 	s := server(t)
-	local := HostList{"127.0.0.1"}
+	local := hostlist.List{"127.0.0.1"}
 	f := NewFetch(FetchOptions{Task: local, Node: local})
 	for _, c := range []struct {
 		path, want string
@@ -133,7 +85,7 @@ func TestFetchReadsPages(t *testing.T) {
 func TestFetchRefusesWhatIsNotAllowed(t *testing.T) {
 	s := server(t)
 	port := s.URL[strings.LastIndexByte(s.URL, ':'):]
-	all, local := HostList{"*"}, HostList{"127.0.0.1"}
+	all, local := hostlist.List{"*"}, hostlist.List{"127.0.0.1"}
 	for _, c := range []struct {
 		o         FetchOptions
 		url, want string
@@ -154,7 +106,7 @@ func TestFetchRefusesWhatIsNotAllowed(t *testing.T) {
 		{FetchOptions{Task: all, Node: all}, "http:///x", "names no host"},
 		{FetchOptions{Task: all, Node: all}, "http://a b/", "malformed"},
 		{FetchOptions{Task: all, Node: all}, "http://example.com/" + strings.Repeat("x", maxURL), "at most"},
-		{FetchOptions{Task: HostList{"*.example.com"}, Node: all}, "http://example.com.evil.org/", "the task does not allow"},
+		{FetchOptions{Task: hostlist.List{"*.example.com"}, Node: all}, "http://example.com.evil.org/", "the task does not allow"},
 	} {
 		out := call(t, NewFetch(c.o), map[string]any{"url": c.url})
 		if !out.IsError || !strings.Contains(out.Text, c.want) || strings.Contains(out.Text, "plain text") || strings.Contains(out.Text, "hunter2") {
@@ -165,7 +117,7 @@ func TestFetchRefusesWhatIsNotAllowed(t *testing.T) {
 
 func TestCancelEndsAFetch(t *testing.T) {
 	s := server(t)
-	local := HostList{"127.0.0.1"}
+	local := hostlist.List{"127.0.0.1"}
 	ctx, cancel := context.WithCancel(t.Context())
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {

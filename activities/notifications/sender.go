@@ -1,0 +1,73 @@
+package notifications
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"switchyard/activities/hostlist"
+	"switchyard/activities/secrets/vault"
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+const (
+	// sendTimeout limits one delivery.
+	sendTimeout = 30 * time.Second
+	// sendsAtOnce is how many deliveries to one target are in progress at once; the others wait. It spares the receiver of a fleet
+	// whose runs all fail at the same moment.
+	sendsAtOnce = 16
+)
+
+// Sender sends messages to targets. It is safe for concurrent use. Close releases its connections.
+type Sender struct {
+	targets *Targets
+	vault   *vault.Vault
+	allow   hostlist.List
+	client  *http.Client
+	now     func() time.Time
+	queues  queues
+}
+
+// NewSender returns a sender. allow lists hosts that it may connect to although their addresses are not on the public internet.
+func NewSender(targets *Targets, v *vault.Vault, allow hostlist.List, now func() time.Time) *Sender {
+	s := &Sender{targets: targets, vault: v, allow: allow, now: now}
+	s.client = &http.Client{
+		Transport: &http.Transport{
+			DialContext: s.dial, ForceAttemptHTTP2: true, TLSHandshakeTimeout: 10 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+			MaxIdleConnsPerHost: sendsAtOnce, IdleConnTimeout: time.Minute,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return s
+}
+
+// Close closes idle connections.
+func (s *Sender) Close() { s.client.CloseIdleConnections() }
+
+// Send tries once to deliver a message to its target. It returns what the receiver answered, in one line. The error names the
+// target and contains no secret.
+func (s *Sender) Send(ctx context.Context, notice *historyv1.Notice, message *historyv1.NotificationMessage) (answer string, err error) {
+	target, err := s.targets.Get(ctx, message.GetTarget())
+	if err != nil {
+		return "", err
+	}
+	done, err := s.queues.enter(ctx, target.GetName())
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
+	switch config := target.GetConfig().(type) {
+	case *v1.NotificationTarget_Webhook:
+		answer, err = s.webhook(ctx, config.Webhook, notice, message)
+	default:
+		err = permanent(fmt.Errorf("its type is not known to this program"))
+	}
+	if err != nil {
+		return "", fmt.Errorf("send to notification target %s: %w", target.GetName(), err)
+	}
+	return answer, nil
+}

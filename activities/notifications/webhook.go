@@ -1,0 +1,89 @@
+package notifications
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// webhookDocument is the body of a webhook, as docs/notifications.md describes it.
+type webhookDocument struct {
+	Type      string      `json:"type"` // such as "run.failed"
+	Timestamp time.Time   `json:"timestamp"`
+	Data      webhookData `json:"data"`
+}
+
+type webhookData struct {
+	Run         string        `json:"run"`
+	Workflow    string        `json:"workflow"`
+	Generation  int32         `json:"generation"`
+	Task        string        `json:"task,omitempty"`
+	State       string        `json:"state"`
+	Reason      string        `json:"reason,omitempty"`
+	Error       string        `json:"error,omitempty"`
+	SubmittedBy string        `json:"submittedBy,omitempty"`
+	URL         string        `json:"url,omitempty"`
+	Title       string        `json:"title"`
+	Message     string        `json:"message,omitempty"`
+	Failures    int32         `json:"failures"`
+	Failed      []webhookTask `json:"failed"`
+}
+
+type webhookTask struct {
+	Name   string   `json:"name"`
+	State  string   `json:"state"`
+	Reason string   `json:"reason,omitempty"`
+	Error  string   `json:"error,omitempty"`
+	Log    []string `json:"log,omitempty"`
+}
+
+// webhook sends a message as https://www.standardwebhooks.com specifies.
+func (s *Sender) webhook(ctx context.Context, to *v1.WebhookTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage) (string, error) {
+	url, err := s.reveal(ctx, to.GetUrl())
+	if err != nil {
+		return "", err
+	}
+	secret, err := s.reveal(ctx, to.GetSecret())
+	if err != nil {
+		return "", err
+	}
+	signer, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		return "", errors.New("the value of its signing key is not base64 after \"whsec_\"") // the cause would show a part of it
+	}
+	body, err := json.Marshal(newWebhookDocument(notice, message))
+	if err != nil {
+		return "", permanent(err)
+	}
+	now := s.now()
+	signature, err := signer.Sign(message.GetKey(), now, body)
+	if err != nil {
+		return "", err
+	}
+	return s.post(ctx, url, http.Header{
+		"Content-Type": {"application/json"},
+		http.CanonicalHeaderKey(standardwebhooks.HeaderWebhookID):        {message.GetKey()},
+		http.CanonicalHeaderKey(standardwebhooks.HeaderWebhookTimestamp): {strconv.FormatInt(now.Unix(), 10)},
+		http.CanonicalHeaderKey(standardwebhooks.HeaderWebhookSignature): {signature},
+	}, body)
+}
+
+func newWebhookDocument(notice *historyv1.Notice, message *historyv1.NotificationMessage) webhookDocument {
+	data := webhookData{
+		Run: notice.GetRun(), Workflow: notice.GetWorkflow(), Generation: notice.GetGeneration(), Task: notice.GetTask(), State: notice.GetState(),
+		Reason: notice.GetReason(), Error: notice.GetError(), SubmittedBy: notice.GetSubmittedBy(), URL: notice.GetUrl(),
+		Title: message.GetTitle(), Message: message.GetText(), Failures: notice.GetFailures(), Failed: []webhookTask{},
+	}
+	for _, task := range notice.GetFailed() {
+		data.Failed = append(data.Failed, webhookTask{task.GetName(), task.GetState(), task.GetReason(), task.GetError(), task.GetLines()})
+	}
+	return webhookDocument{Type: "run." + message.GetEvent(), Timestamp: notice.GetAt().AsTime(), Data: data}
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"switchyard/cli/exit"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+func TestNotificationsPutSendsTheFieldsOfTheFile(t *testing.T) {
+	f := fake(t)
+	script(f, &v1.PutNotificationTargetResponse{Target: &v1.NotificationTarget{Name: "ops"}, Replaced: true})
+	file := write(t, "hook.yaml", "url: https://hooks.example.com/x\nsecret: store:hook\n")
+	got := run(t, "notifications", "put", "ops", "--type", "webhook", "--from-file", file, "--gateway", f.url)
+	if got.code != 0 || !strings.Contains(got.stderr, "notification target ops is replaced") {
+		t.Errorf("%+v", got)
+	}
+	sent := requests[*v1.PutNotificationTargetRequest](f)[0]
+	if sent.GetName() != "ops" || sent.GetTarget().GetWebhook().GetUrl() != "https://hooks.example.com/x" || sent.GetTarget().GetWebhook().GetSecret() != "store:hook" {
+		t.Errorf("sent %v", sent)
+	}
+}
+
+func TestNotificationsPutRefusesUnknownFields(t *testing.T) {
+	f := fake(t)
+	for text, want := range map[string]string{
+		"urll: https://x\n": `unknown field "urll"`,
+		"- a\n":             "cannot unmarshal",
+		"url: [a]\n":        "url",
+	} {
+		runWith(t, nil, text, "notifications", "put", "ops", "--type", "webhook", "--from-file", "-", "--gateway", f.url).ends(t, exit.CodeUsage, want)
+	}
+	runWith(t, nil, "", "notifications", "put", "ops", "--gateway", f.url).ends(t, exit.CodeUsage, "--type")
+	if len(f.asked) != 0 {
+		t.Errorf("asked %v", f.asked)
+	}
+}
+
+func TestNotificationsListAndTest(t *testing.T) {
+	f := fake(t)
+	script(f, &v1.ListNotificationTargetsResponse{Items: []*v1.NotificationTarget{{Name: "ops", Type: "webhook", UpdatedAt: after(5), UpdatedBy: "ann"}}})
+	got := run(t, "notifications", "list", "--gateway", f.url)
+	if got.code != 0 || !strings.Contains(got.stdout, "ops") || !strings.Contains(got.stdout, "webhook") {
+		t.Errorf("%+v", got)
+	}
+	script(f, &v1.TestNotificationTargetResponse{Answer: "200 OK"})
+	got = run(t, "notifications", "test", "ops", "--gateway", f.url)
+	if got.code != 0 || !strings.Contains(got.stderr, "has accepted a test message: 200 OK") || requests[*v1.TestNotificationTargetRequest](f)[0].GetName() != "ops" {
+		t.Errorf("%+v", got)
+	}
+}

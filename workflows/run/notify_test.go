@@ -1,0 +1,120 @@
+package run_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
+)
+
+// signingKey signs the webhooks of tests.
+var signingKey = "whsec_" + base64.StdEncoding.EncodeToString([]byte("0123456789abcdef01234567"))
+
+// receiver is a server that gets the webhooks of a test.
+type receiver struct {
+	t       *testing.T
+	refuses int // how many requests it answers with an error first
+
+	mu   sync.Mutex
+	got  []map[string]any // documents, by arrival
+	keys map[string]int   // requests by idempotency key
+}
+
+// newReceiver starts a receiver and stores it as the target of a name that is unique to the test.
+func newReceiver(c *workertest.Nodes, refuses int) (r *receiver, target string) {
+	c.T.Helper()
+	r = &receiver{t: c.T, refuses: refuses, keys: map[string]int{}}
+	server := httptest.NewServer(r)
+	c.T.Cleanup(server.Close)
+	target = names.NewRunID("hook")
+	if _, err := c.Vault.Set(c.T.Context(), target, []byte(signingKey), v1.RoleOperator, "test"); err != nil {
+		c.T.Fatal(err)
+	}
+	config := &v1.NotificationTarget_Webhook{Webhook: &v1.WebhookTarget{Url: server.URL + "/hook", Secret: "store:" + target}}
+	if _, _, err := c.Targets.Put(c.T.Context(), target, &v1.NotificationTarget{Config: config}, "test"); err != nil {
+		c.T.Fatal(err)
+	}
+	return r, target
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		r.t.Error(err)
+	}
+	verifier, err := standardwebhooks.NewWebhook(signingKey)
+	if err == nil {
+		err = verifier.Verify(body, req.Header)
+	}
+	if err != nil {
+		r.t.Errorf("the signature is wrong: %v", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.keys[req.Header.Get(standardwebhooks.HeaderWebhookID)]++
+	if r.refuses > 0 {
+		r.refuses--
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	var document map[string]any
+	if err := json.Unmarshal(body, &document); err != nil {
+		r.t.Error(err)
+	}
+	r.got = append(r.got, document)
+}
+
+// await waits until the receiver has n documents, and returns them.
+func (r *receiver) await(n int) (got []map[string]any) {
+	r.t.Helper()
+	workertest.Eventually(r.t, fmt.Sprintf("%d messages arrive", n), func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		got = r.got
+		return len(got) >= n
+	})
+	return got
+}
+
+func TestEndOfARunIsTold(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"build": {fake.Exit(1), {}}})
+	c.Start("a")
+	hook, target := newReceiver(c, 1)
+	h := c.Submit(c.Input(fmt.Sprintf(`
+name: told
+tasks: { build: { type: shell, spec: { command: x }, retry: { maxRetries: 0 } } }
+notify:
+  - { to: %[1]s, on: [cancelled, completed], message: never }
+  - { to: %[1]s, on: [failed], if: run.name != 'told', message: never }
+  - { to: %[1]s, on: [failed], if: "run.failed == ['build']", message: "${{ run.name }} is red: ${{ run.failed.join(', ') }}" }
+  - { to: %[1]s, on: [failed], message: doubled }
+`, target)))
+	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"build": "failed"})
+	workertest.Replay(t, "notify", limits.Run{}, h.History(""))
+	document := hook.await(1)[0]
+	data := document["data"].(map[string]any)
+	if document["type"] != "run.failed" || data["run"] != h.ID || data["state"] != v1.RunFailed || data["message"] != "told is red: build" ||
+		!strings.HasPrefix(data["title"].(string), h.ID+" failed: ") || data["failures"] != 1.0 {
+		t.Errorf("the document is %v", document)
+	}
+	if len(hook.keys) != 1 {
+		t.Errorf("the tries had the keys %v", hook.keys)
+	}
+	if id := names.NotifyWorkflowID(h.ID, 0, v1.NotifyFailed, ""); c.Conn.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil) != nil {
+		t.Errorf("workflow %s did not complete", id)
+	}
+}
