@@ -120,12 +120,12 @@ func graphNodes(nodes []graph.Node) []graphNode {
 // definedNodes returns the tasks of a definition with the conditions that guard them.
 func definedNodes(def *v1.Definition) []graph.Node {
 	run := &v1.Run{Tasks: map[string]*v1.Task{}}
-	for name, t := range def.GetTasks() {
+	for name, t := range v1.AllTasks(def) {
 		run.Tasks[name] = &v1.Task{DependsOn: t.GetDependsOn()}
 	}
 	nodes := graph.NodesOf(run, run.GetCreatedAt().AsTime())
 	for i := range nodes {
-		t := def.GetTasks()[nodes[i].Name]
+		t := v1.TaskNamed(def, nodes[i].Name)
 		nodes[i].Note, nodes[i].Many = strings.Join(definedNotes(t), ", "), t.GetForeach() != nil || t.GetParallel() != nil
 	}
 	return nodes

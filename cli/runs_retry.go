@@ -18,6 +18,7 @@ func newRunsRetry(sys *system) *cobra.Command {
 		from   []string
 		agents agentLimitFlags
 		watch  bool
+		only   bool
 	)
 	cmd := &cobra.Command{
 		Use:   "retry RUN",
@@ -25,7 +26,8 @@ func newRunsRetry(sys *system) *cobra.Command {
 		Long: `Continues a run that has ended, under the same id and with its original definition.
 Without --from, the tasks that did not complete are run again, and completed ones are
 kept; with --from, the given tasks and all tasks below them are run again, whatever their
-outcome. To change the definition or the input, start a new run: see submit and runs rerun.
+outcome. The tasks of finally run again in any case, and with --finally-only nothing else
+does. To change the definition or the input, start a new run: see submit and runs rerun.
 
 Failed tasks continue from their checkpoints, and tasks named by --from start afresh. An
 agent that ended by max_cost or max_turns continues from its last turn with the limits of
@@ -33,6 +35,8 @@ agent that ended by max_cost or max_turns continues from its last turn with the 
 		Args: arguments(1, 1, "RUN"),
 	}
 	cmd.Flags().StringSliceVar(&from, "from", nil, "run this task and all tasks below it again; may be repeated")
+	cmd.Flags().BoolVar(&only, "finally-only", false, "run only the tasks of finally, for example after a run was ended by force")
+	cmd.MarkFlagsMutuallyExclusive("from", "finally-only")
 	agents.add(cmd.Flags())
 	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells whether it completed, and -o json prints the run")
 	clientFlag(cmd)
@@ -46,7 +50,7 @@ agent that ended by max_cost or max_turns continues from its last turn with the 
 		if err != nil {
 			return err
 		}
-		res, err := client.Call(ctx, a, a.Runs.RetryRun, &v1.RetryRunRequest{Id: run, From: from, Limits: limits})
+		res, err := client.Call(ctx, a, a.Runs.RetryRun, &v1.RetryRunRequest{Id: run, From: from, Limits: limits, FinallyOnly: only})
 		if err != nil {
 			return withRemedy(err, func() string {
 				if a.HasEnded(ctx, run) {
@@ -60,7 +64,10 @@ agent that ended by max_cost or max_turns continues from its last turn with the 
 			return output.WriteMessage(sys.stdout, res)
 		case format.Value != output.JSON:
 			again := "the tasks that did not complete"
-			if len(from) > 0 {
+			switch {
+			case only:
+				again = "finally"
+			case len(from) > 0:
 				again = strings.Join(from, ", ") + " and all tasks below"
 			}
 			fmt.Fprintf(sys.screen, "run %s continues with %s, generation %d\n", res.GetId(), again, res.GetGeneration())

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	v1 "switchyard/proto/switchyard/v1"
 
 	"github.com/spf13/cobra"
 
@@ -29,13 +30,13 @@ func newValidate(sys *system) *cobra.Command {
 				items = append(items, validated{File: file, Problems: problemItems(err), Warnings: []problemItem{}})
 				continue
 			}
-			items = append(items, validated{File: file, Valid: true, Name: d.def.GetName(), Tasks: len(d.def.GetTasks()), Problems: []problemItem{}})
+			items = append(items, validated{File: file, Valid: true, Name: d.def.GetName(), Tasks: v1.CountTasks(d.def), Problems: []problemItem{}})
 			items[len(items)-1].Warnings = problemItems(d.warnings)
 			printWarnings(sys, file, d.warnings)
 			if format.Value == output.JSON {
 				continue
 			}
-			if _, err := fmt.Fprintf(sys.stdout, "%s: OK (%s)\n", file, words.Count(len(d.def.GetTasks()), "task")); err != nil {
+			if _, err := fmt.Fprintf(sys.stdout, "%s: OK (%s)\n", file, words.Count(v1.CountTasks(d.def), "task")); err != nil {
 				return err
 			}
 		}

@@ -96,7 +96,7 @@ func (s sshRuns) TaskKeys(ctx context.Context, id string) (map[string]string, er
 		return nil, fmt.Errorf("read the definition of run %s: %w", id, err)
 	}
 	keys, made := map[string]string{}, map[string]bool{}
-	for name, task := range in.GetDefinition().GetTasks() {
+	for name, task := range v1.AllTasks(in.GetDefinition()) {
 		text := task.GetSpec().GetFields()["sshPublicKey"].GetStringValue()
 		if task.GetType() != v1.TypeVPS || text == "" {
 			continue

@@ -49,7 +49,10 @@ const (
 // away, the remaining questions get no answer, and the response says why.
 func (c *Control) Evaluate(ctx context.Context, req *historyv1.EvaluateRequest) (*historyv1.EvaluateResponse, error) {
 	deadline, patience := time.Now().Add(evaluateBudget), store.Arrival
-	view := condition.View{Parents: make(map[string]*historyv1.ParentView, len(req.GetParents())), Workflow: req.GetWorkflow()}
+	view := condition.View{Parents: make(map[string]*historyv1.ParentView, len(req.GetParents())), Workflow: req.GetWorkflow(), Run: req.GetRun()}
+	if run := req.GetRun(); run != nil {
+		run.Input = req.GetWorkflow().GetInput()
+	}
 	res := &historyv1.EvaluateResponse{}
 	size := 0
 	for _, cond := range req.GetConditions() {

@@ -30,6 +30,9 @@ func (c *Control) Reopen(ctx context.Context, req *historyv1.ReopenRequest) (*hi
 		CreatedAt: run.GetCreatedAt(), SubmittedBy: run.GetSubmittedBy(), Approval: run.GetApproval(), Context: run.GetContext(), Revision: status.GetRevision(),
 		EventSlices: status.GetEventSlices(), NextEvent: status.GetNextEvent(), Cancelled: run.GetState() == v1.RunCancelled, Tasks: make(map[string]*historyv1.TaskState, len(run.GetTasks())),
 	}
+	if req.GetFinallyOnly() {
+		runState.Abort = endOutside(run)
+	}
 	for name, task := range run.GetTasks() {
 		for _, one := range task.GetInstances() {
 			instance := names.InstanceName(name, int(one.GetIndex()))
@@ -40,7 +43,7 @@ func (c *Control) Reopen(ctx context.Context, req *historyv1.ReopenRequest) (*hi
 		if len(task.GetInstances()) > 0 {
 			expanded = task.GetInstances()[0].GetCreatedAt()
 		}
-		task.Type, task.DependsOn, task.Instances, task.Held = "", nil, nil, false // the definition has the first two, and instances have entries of their own
+		task.Type, task.DependsOn, task.Finally, task.Instances, task.Held = "", nil, false, nil, false // the definition has the first three, and instances have entries of their own
 		runState.Tasks[name] = carried(&status, name, task)
 		runState.Tasks[name].ExpandedAt = expanded
 		runState.Tasks[name].LeftRecords = left(req, name, task)
@@ -61,6 +64,19 @@ func (c *Control) Reopen(ctx context.Context, req *historyv1.ReopenRequest) (*hi
 		return runState, nil
 	}
 	return c.SaveState(ctx, names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), req.GetExecution(), runState)
+}
+
+// endOutside returns the outcome of an ended run if that does not follow from how its tasks have ended, otherwise nil.
+func endOutside(run *v1.Run) *v1.Run {
+	switch end := (&v1.Run{State: run.GetState(), Reason: run.GetReason(), Error: run.GetError()}); {
+	case run.GetState() == v1.RunCancelled:
+		return &v1.Run{Error: run.GetError()}
+	case run.GetState() == v1.RunCompleted, run.GetReason() == v1.ReasonTaskFailed, run.GetReason() == v1.ReasonFinallyFailed:
+		return nil
+	case run.GetState() == v1.RunFailed, run.GetState() == v1.RunRejected:
+		return end
+	}
+	return &v1.Run{State: v1.RunFailed, Reason: v1.ReasonTerminated, Error: "the run was terminated"} // it was open at that time
 }
 
 // addAbandoned adds the attempts of a generation closed from outside that may still be running.

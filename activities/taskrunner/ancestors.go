@@ -46,6 +46,21 @@ func (r inputReader) ancestors(ctx context.Context, req *historyv1.ExecuteReques
 	return all, nil
 }
 
+// shownRun returns the outcome of the run in the form that a task in `finally` reads, or nil for any other task.
+func shownRun(view *historyv1.RunView) map[string]any {
+	if view == nil {
+		return nil
+	}
+	shown := map[string]any{"state": view.GetState(), "failed": append([]string{}, view.GetFailed()...)}
+	if view.GetReason() != "" {
+		shown["reason"] = view.GetReason()
+	}
+	if view.GetError() != "" {
+		shown["error"] = view.GetError()
+	}
+	return shown
+}
+
 // shownEnd describes how an ancestor ended, without its instances.
 func shownEnd(end *historyv1.AncestorEnd) map[string]any {
 	shown := map[string]any{"state": end.GetState(), "exitCode": end.GetExitCode()}

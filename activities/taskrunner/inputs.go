@@ -76,7 +76,7 @@ func (r inputReader) gatherInputs(ctx context.Context, req *historyv1.ExecuteReq
 	if err != nil {
 		return nil, fmt.Errorf("read how the ancestors of %s ended: %w", req.GetTask(), err)
 	}
-	if g.input, err = workspace.NewInput(req.GetInput(), parents, ancestors, shared, inputs); err != nil {
+	if g.input, err = workspace.NewInput(req.GetInput(), parents, ancestors, shownRun(req.GetRunView()), shared, inputs); err != nil {
 		return nil, fmt.Errorf("input of %s: %w", req.GetTask(), err)
 	}
 	if key := req.GetItems(); key != "" {
@@ -84,10 +84,14 @@ func (r inputReader) gatherInputs(ctx context.Context, req *historyv1.ExecuteReq
 			return nil, fmt.Errorf("read the items of %s: %w", req.GetTask(), err)
 		}
 	}
+	if run := req.GetRunView(); run != nil {
+		run.Input = inputs
+	}
 	if req.GetTemplates() {
 		g.view = &condition.View{
 			Parents:  make(map[string]*historyv1.ParentView, len(req.GetViews())),
 			Workflow: &historyv1.WorkflowView{Name: req.GetWorkflow(), RunId: req.GetRunId(), Context: shared, Input: inputs},
+			Run:      req.GetRunView(),
 		}
 		for task, view := range req.GetViews() {
 			if g.view.Parents[task], err = results.ResolveView(ctx, r.records.store, task, view, store.Arrival); err != nil {

@@ -300,6 +300,10 @@ func (w *Watcher) logHint(task string) string {
 
 // ForcedText describes the result of ending a run by force.
 func ForcedText(res *v1.CancelRunResponse) string {
-	return fmt.Sprintf("run %s has been ended by force, with %d child runs and parts of fan-outs; nodes are stopping %d attempts",
+	text := fmt.Sprintf("run %s has been ended by force, with %d child runs and parts of fan-outs; nodes are stopping %d attempts",
 		res.GetId(), res.GetChildren(), res.GetAttempts())
+	if res.GetFinallyLeftOut() {
+		text += fmt.Sprintf("\nits finally does not run; `switchyard runs retry %s --finally-only` runs it", res.GetId())
+	}
+	return text
 }

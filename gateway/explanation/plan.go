@@ -39,7 +39,7 @@ func (p planner) PlanRun(ctx context.Context, req *connect.Request[v1.PlanRunReq
 	res := &v1.PlanRunResponse{Name: def.GetName(), Input: in.GetInput(), Warnings: warnings}
 	levels := map[string]int32{}
 	for _, name := range definition.Order(def) {
-		task := def.GetTasks()[name]
+		task := v1.TaskNamed(def, name)
 		for _, parent := range task.GetDependsOn() {
 			levels[name] = max(levels[name], levels[parent]+1)
 		}

@@ -31,7 +31,7 @@ func (p planner) planPlacement(ctx context.Context, in *historyv1.RunInput, task
 			t.Placement = "needs no node"
 			continue
 		}
-		req := newTaskRequest(t.GetTask(), in.GetDefinition().GetTasks()[t.GetTask()], in.GetOptions(), p.now())
+		req := newTaskRequest(t.GetTask(), v1.TaskNamed(in.GetDefinition(), t.GetTask()), in.GetOptions(), p.now())
 		kind, err := placementKey(req)
 		if err != nil {
 			return err

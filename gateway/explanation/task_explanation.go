@@ -176,7 +176,7 @@ func (e explainer) explainTask(ctx context.Context, id string, about runview.Tas
 	if err != nil {
 		return nil, err
 	}
-	req := newTaskRequest(about.Name, in.GetDefinition().GetTasks()[about.TaskName], in.GetOptions(), e.now())
+	req := newTaskRequest(about.Name, v1.TaskNamed(in.GetDefinition(), about.TaskName), in.GetOptions(), e.now())
 	req.Claim = about.Claim()
 	return e.queue.explain(ctx, &historyv1.ExplainRequest{RunId: id, Request: req})
 }

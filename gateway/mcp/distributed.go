@@ -41,7 +41,7 @@ func distributed(ctx context.Context, i *invocation) (req *v1.SubmitRunRequest, 
 	def := &v1.Definition{Name: distributedRun, Tasks: map[string]*v1.TaskDefinition{}}
 	for n, node := range nodes {
 		name := taskNameOf(node)
-		if def.GetTasks()[name] != nil {
+		if v1.TaskNamed(def, name) != nil {
 			name = fmt.Sprintf("%s-%d", name, n)
 		}
 		def.Tasks[name] = &v1.TaskDefinition{

@@ -83,11 +83,11 @@ var tools = sync.OnceValue(func() []*tool {
 		{
 			name: "cancel_workflow", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.CancelRun),
 			description: "Cancels a run: waiting tasks are cancelled, running tasks are stopped.",
-			takes:       "id reason", needs: "run", preview: previewRunState, destructive: true,
+			takes:       "id reason now", needs: "run", preview: previewRunState, destructive: true,
 		},
 		{
 			name: "retry_workflow", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.RetryRun),
-			takes: "id from limits", needs: "run", preview: previewRunState,
+			takes: "id from limits finallyOnly", needs: "run", preview: previewRunState,
 		},
 		{
 			name: "list_dead_letter_tasks", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.ListDeadLetters),

@@ -56,7 +56,17 @@ func (f forcedCancel) cancel(ctx context.Context, id, reason string) (*v1.Cancel
 	if t.root && status != nil {
 		f.saveTerminated(ctx, id, status)
 	}
-	return &v1.CancelRunResponse{Id: id, Children: int32(t.children), Attempts: int32(t.attempts)}, nil
+	return &v1.CancelRunResponse{Id: id, Children: int32(t.children), Attempts: int32(t.attempts), FinallyLeftOut: f.hasFinally(ctx, id)}, nil
+}
+
+// hasFinally reports whether the definition of a run has `finally`, as far as it can be read.
+func (f forcedCancel) hasFinally(ctx context.Context, id string) bool {
+	desc, err := f.reader.Describe(ctx, id)
+	if err != nil {
+		return false
+	}
+	in, err := f.reader.Input(ctx, desc.GetWorkflowExecutionInfo().GetExecution())
+	return err == nil && len(in.GetDefinition().GetFinally()) > 0
 }
 
 // lastStatus returns the status of a run just before it is terminated, or nil if the run does not answer.

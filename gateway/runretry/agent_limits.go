@@ -44,7 +44,7 @@ func withAgentLimits(def *v1.Definition, limits map[string]*v1.AgentLimits) *v1.
 	}
 	def = proto.CloneOf(def)
 	for name, l := range limits {
-		task := def.GetTasks()[name]
+		task := v1.TaskNamed(def, name)
 		if task == nil {
 			continue // checkAgentLimits has validated the names
 		}

@@ -2,6 +2,7 @@ package runretry
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"connectrpc.com/connect"
@@ -30,7 +31,7 @@ func (r runRetries) RetryRun(ctx context.Context, req *connect.Request[v1.RetryR
 	}
 	var res *v1.RetryRunResponse
 	err = r.store.await(ctx, "start run "+id+" again", func(ctx context.Context) error {
-		res, err = r.retryRun(ctx, id, req.Msg.GetFrom(), req.Msg.GetLimits())
+		res, err = r.retryRun(ctx, id, req.Msg)
 		return err
 	})
 	if err != nil {
@@ -39,13 +40,14 @@ func (r runRetries) RetryRun(ctx context.Context, req *connect.Request[v1.RetryR
 	return connect.NewResponse(res), nil
 }
 
-func (r runRetries) retryRun(ctx context.Context, id string, from []string, limits map[string]*v1.AgentLimits) (*v1.RetryRunResponse, error) {
+func (r runRetries) retryRun(ctx context.Context, id string, req *v1.RetryRunRequest) (*v1.RetryRunResponse, error) {
+	limits := req.GetLimits()
 	var generation int32
 	err := retryWhileChanging(ctx, r.reader, id, func(desc *runview.Description, v *runview.View) (string, error) {
 		if runview.IsOpen(desc.GetWorkflowExecutionInfo().GetStatus()) {
 			return "", rpcerror.WrongState("run %s is still open; only ended runs can be retried (for single tasks use `dlq retry`)", id)
 		}
-		again, err := rerunOf(v, from, limits)
+		again, err := rerunOf(v, req)
 		if err == nil {
 			err = checkAgentLimits(v, limits)
 		}
@@ -63,9 +65,22 @@ func (r runRetries) retryRun(ctx context.Context, id string, from []string, limi
 
 // rerunOf returns what the next generation of an ended run repeats: the named tasks with everything downstream, or, if
 // none is named, everything that did not complete. A completed run without named tasks can only continue if failed agents
-// of it get new limits.
-func rerunOf(v *runview.View, from []string, limits map[string]*v1.AgentLimits) (*historyv1.Rerun, error) {
-	id := v.Run.GetId()
+// of it get new limits. `finally` runs again in any case, and with finally_only nothing else does.
+func rerunOf(v *runview.View, req *v1.RetryRunRequest) (*historyv1.Rerun, error) {
+	id, from, limits := v.Run.GetId(), req.GetFrom(), req.GetLimits()
+	if req.GetFinallyOnly() {
+		hasFinally := false
+		for _, t := range v.Tasks {
+			hasFinally = hasFinally || t.Task.GetFinally()
+		}
+		switch {
+		case len(from)+len(limits) > 0:
+			return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("finally_only excludes from and limits: no other task runs again"))
+		case !hasFinally:
+			return nil, rpcerror.WrongState("the workflow of run %s has no finally", id)
+		}
+		return &historyv1.Rerun{FinallyOnly: true}, nil
+	}
 	if len(from) > 0 {
 		from = slices.Compact(slices.Sorted(slices.Values(from)))
 		for _, task := range from {

@@ -74,7 +74,7 @@ func TestRerunRepeatsWhatDidNotComplete(t *testing.T) {
 		v.Update([]*historyv1.StatusResponse{{Run: &v1.Run{Id: "agents-1", State: test.run, Tasks: map[string]*v1.Task{
 			"writer": {Type: v1.TypeSubagent, State: test.writer}, "build": {State: v1.TaskCompleted},
 		}}, TaskCount: 2}}, nil)
-		got, err := rerunOf(v, test.from, test.limits)
+		got, err := rerunOf(v, &v1.RetryRunRequest{From: test.from, Limits: test.limits})
 		if !proto.Equal(got, test.want) || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: %v, %v; want %v, %q", what, got, err, test.want, test.err)
 		}

@@ -66,6 +66,9 @@ func (r *Reader) FinalStatus(ctx context.Context, desc *Description) (*historyv1
 func cutOff(task *v1.Task, run *v1.Run) {
 	if !v1.HasTaskEnded(task) {
 		task.State, task.Reason, task.CompletedAt, task.Notice = v1.TaskCancelled, run.GetReason(), run.GetCompletedAt(), ""
+		if task.GetFinally() {
+			task.Error = "it did not end, because the run was closed from outside; `switchyard runs retry " + run.GetId() + " --finally-only` runs finally"
+		}
 	}
 	for _, i := range task.GetInstances() {
 		if !v1.HasTaskEnded(i) {

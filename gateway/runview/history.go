@@ -112,7 +112,7 @@ func (r *Reader) plannedStatus(ctx context.Context, info *workflowpb.WorkflowExe
 	if IsOpen(info.GetStatus()) {
 		run.State = listedState(info, known)
 	}
-	for task, def := range in.GetDefinition().GetTasks() {
+	for task, def := range v1.AllTasks(in.GetDefinition()) {
 		run.Tasks[task] = &v1.Task{State: v1.TaskPending, Type: def.GetType(), DependsOn: def.GetDependsOn()}
 	}
 	for task, runState := range in.GetState().GetTasks() {

@@ -25,5 +25,5 @@ func (r *Reader) Items(ctx context.Context, v *View, task string) (*historyv1.It
 		return nil, err
 	}
 	in, err := r.Input(ctx, desc.GetWorkflowExecutionInfo().GetExecution())
-	return &historyv1.Items{List: in.GetDefinition().GetTasks()[task].GetForeach().GetListValue()}, err
+	return &historyv1.Items{List: v1.TaskNamed(in.GetDefinition(), task).GetForeach().GetListValue()}, err
 }

@@ -64,7 +64,7 @@ func (r Releaser) Release(ctx context.Context, req *v1.ReleaseSecretRequest) (*v
 		return nil, rpcerror.WrongState("run %s was reset after dispatch %d of %s; secrets are released only to attempts of the current chain", req.GetRun(), req.GetClaim(), req.GetTask())
 	}
 	task, _, _ := storekey.ParseInstanceName(req.GetTask())
-	if !refersTo(in.GetDefinition().GetTasks()[task], req.GetSecret()) {
+	if !refersTo(v1.TaskNamed(in.GetDefinition(), task), req.GetSecret()) {
 		return nil, denied("task %s of run %s does not name store:%s in its secretEnv", task, req.GetRun(), req.GetSecret())
 	}
 	known, err := r.Vault.Get(ctx, req.GetSecret())

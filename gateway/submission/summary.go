@@ -2,8 +2,6 @@ package submission
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -14,7 +12,7 @@ const maxDetailBytes = 4 << 10
 
 // runSummary returns the one-line summary of a run in Temporal's Web UI.
 func runSummary(def *v1.Definition) string {
-	if n := len(def.GetTasks()); n != 1 {
+	if n := v1.CountTasks(def); n != 1 {
 		return fmt.Sprintf("%s: %d tasks", def.GetName(), n)
 	}
 	return def.GetName() + ": 1 task"
@@ -26,8 +24,8 @@ func runDetails(def *v1.Definition) string {
 	if d := def.GetDescription(); d != "" {
 		fmt.Fprintf(&b, "%s\n\n", d)
 	}
-	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		task := def.GetTasks()[name]
+	for _, name := range v1.TaskNames(def) {
+		task := v1.TaskNamed(def, name)
 		fmt.Fprintf(&b, "- `%s` (%s)", name, task.GetType())
 		if len(task.GetDependsOn()) > 0 {
 			fmt.Fprintf(&b, " after %s", strings.Join(task.GetDependsOn(), ", "))

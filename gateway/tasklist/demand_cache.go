@@ -44,8 +44,8 @@ func (c *needsCache) get(ctx context.Context, run string) (map[string]taskNeeds,
 	if err != nil || in.GetDefinition() == nil {
 		return nil, err
 	}
-	needs := make(map[string]taskNeeds, len(in.GetDefinition().GetTasks()))
-	for name, task := range in.GetDefinition().GetTasks() {
+	needs := make(map[string]taskNeeds, v1.CountTasks(in.GetDefinition()))
+	for name, task := range v1.AllTasks(in.GetDefinition()) {
 		needs[name] = taskNeeds{task.GetPriority(), demandOf(task)}
 	}
 	c.add(run, needs)

@@ -45,5 +45,5 @@ func typeIn(def *v1.Definition, name string) string {
 	if task, _, isInstance := names.ParseInstanceName(name); isInstance {
 		name = task
 	}
-	return def.GetTasks()[name].GetType()
+	return v1.TaskNamed(def, name).GetType()
 }

@@ -108,7 +108,7 @@ func (s Service) describe(m machine, def *v1.Definition) *v1.Vps {
 	if !isInstance {
 		task = m.name
 	}
-	defined := def.GetTasks()[task]
+	defined := v1.TaskNamed(def, task)
 	text := func(field string) string { return defined.GetSpec().GetFields()[field].GetStringValue() }
 	vps := &v1.Vps{
 		Id: m.run.GetId(), Name: m.run.GetName(), Task: m.name, Status: statusOf(m), Reason: m.now.GetReason(), Error: m.now.GetError(),

@@ -111,7 +111,7 @@ func (w *Web) postEditor(rw http.ResponseWriter, r *http.Request, req request, f
 			to, notice, err = w.runDocument(r, view, input)
 		default:
 			view.Plan, err = w.planDocument(r.Context(), req.caller, view, input)
-			view.Good = "The definition is valid: " + plural(len(checked.Definition.GetTasks()), "task") + "."
+			view.Good = "The definition is valid: " + plural(v1.CountTasks(checked.Definition), "task") + "."
 		}
 	}
 	if to != "" && err == nil {

@@ -140,7 +140,7 @@ func (s *taskSource) loadRun(ctx context.Context, base string) error {
 		of = &v1.Task{}
 	}
 	def, err := messageOfCall(s.w.services.runs.GetRunDefinition(ctx, connect.NewRequest(&v1.GetRunDefinitionRequest{Id: s.req.values["run"]})))
-	if task := def.GetDefinition().GetTasks()[base]; err == nil && task != nil {
+	if task := v1.TaskNamed(def.GetDefinition(), base); err == nil && task != nil {
 		text, err := definition.Print(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{base: task}})
 		if err == nil {
 			s.yaml = string(text)

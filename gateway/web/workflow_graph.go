@@ -3,8 +3,6 @@ package web
 import (
 	"fmt"
 	"html/template"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -23,9 +21,9 @@ type definitionGraph struct {
 // newDefinitionGraph draws the tasks of a definition. Each task links to its line in the text if the line is shown.
 func newDefinitionGraph(def *v1.Definition, text string) definitionGraph {
 	lines := taskLines(text)
-	nodes := make([]graph.Node, 0, len(def.GetTasks()))
-	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		task := def.GetTasks()[name]
+	nodes := make([]graph.Node, 0, v1.CountTasks(def))
+	for _, name := range v1.TaskNames(def) {
+		task := v1.TaskNamed(def, name)
 		nodes = append(nodes, graph.Node{
 			Name: name, After: task.GetDependsOn(), Note: task.GetType(), Many: task.GetParallel() != nil || task.GetForeach() != nil,
 		})

@@ -37,7 +37,7 @@ func (c *Nodes) InputOf(def *v1.Definition) *historyv1.RunInput {
 		c.T.Fatal(err)
 	}
 	def = proto.CloneOf(def)
-	for _, task := range def.GetTasks() {
+	for _, task := range v1.AllTasks(def) {
 		if task.Constraints == nil {
 			task.Constraints = &v1.Constraints{}
 		}

@@ -37,7 +37,7 @@ type Expectation struct {
 	Kind Kind
 	// Task is the task that the expression belongs to.
 	Task string
-	// Ancestors holds the ancestors of the task.
+	// Ancestors holds the ancestors of the task. In `finally`, all other tasks that it reads are outside of that.
 	Ancestors []string
 	// Outcome returns what is known about the end of an ancestor or, for attempts, of the task itself.
 	Outcome func(task string) Outcome
@@ -94,7 +94,7 @@ func (d *doubts) visit(e ast.Expr) {
 		d.loops[c.IterVar()] = c.IterRange()
 	case ast.SelectKind:
 		if task := d.streamOf(e); task != "" && d.Outcome(task).Silent {
-			d.doubt(e, "read "+spell(task)+".output", "%s.%s is always empty, because the task runs no program", spell(task), e.AsSelect().FieldName())
+			d.doubt(e, "read "+d.spell(task)+".output", "%s.%s is always empty, because the task runs no program", d.spell(task), e.AsSelect().FieldName())
 		}
 	case ast.CallKind:
 		if c, ok := comparisonOf(e); ok {
@@ -122,7 +122,7 @@ func (d *doubts) words(e ast.Expr) []ast.Expr {
 // states collects the words with which the expression compares states.
 func (d *doubts) states(c comparison) {
 	for i, side := range c.sides {
-		if stateWords(d.tree, side) == nil || d.Kind == Retry || c.isPart(i) {
+		if stateWords(d.tree, side) == nil || d.Kind.base() == Retry || c.isPart(i) {
 			continue
 		}
 		task := taskOf(side)
@@ -146,7 +146,7 @@ func (d *doubts) neverStates() {
 				v1.IsTaskSuccess(other.word) == v1.IsTaskSuccess(c.word)
 		}
 		if len(o.States) > 0 && !slices.Contains(o.States, c.word) && !slices.ContainsFunc(d.compared, isCovered) {
-			d.doubt(c.literal, "it ends as "+nearest.Alternatives(o.States)+o.Rule, "%s is never '%s' here", spelledState(c.task), c.word)
+			d.doubt(c.literal, "it ends as "+nearest.Alternatives(o.States)+o.Rule, "%s is never '%s' here", d.spelledState(c.task), c.word)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (d *doubts) outcomes(l *language) {
 		done = append(done, r.task)
 		o := d.Outcome(r.task)
 		results := make(map[string]ref.Val, len(o.States))
-		everFalse := d.Kind == Condition && len(o.States) > 0
+		everFalse := d.Kind.base() == Condition && len(o.States) > 0
 		for _, state := range o.States {
 			results[state] = d.after(p, r.task, state, o)
 			everFalse = everFalse && results[state] == types.False
@@ -201,7 +201,7 @@ func (d *doubts) areDifferent(a, b ref.Val) bool {
 	switch {
 	case a == nil || b == nil:
 		return false
-	case d.Kind == Condition:
+	case d.Kind.base() == Condition:
 		return (a == types.False) != (b == types.False)
 	case types.IsUnknownOrError(a) || types.IsUnknownOrError(b):
 		return types.IsUnknownOrError(a) != types.IsUnknownOrError(b)
@@ -219,17 +219,17 @@ func (d *doubts) deadLetters() {
 		return
 	}
 	first := d.compared[at]
-	state, word, task := spelledState(first.task), first.word, first.task
+	state, word, task := d.spelledState(first.task), first.word, first.task
 	if task == "" {
 		state, task = "parent[t].state", "the tasks"
 	}
 	d.doubt(first.literal, fmt.Sprintf("compare with both, as in %s in ['%s', 'dead_letter'], or give %s maxRetries: 0", state, word, task),
-		"%s is 'dead_letter', not '%s', when the retries are spent", spelledState(first.task), word)
+		"%s is 'dead_letter', not '%s', when the retries are spent", d.spelledState(first.task), word)
 }
 
 // after returns the value of the expression after an end of a task. It is unknown if other things decide about it.
 func (d *doubts) after(p *program, task, state string, o Outcome) ref.Val {
-	unknown := []*cel.AttributePatternType{cel.AttributePattern(workflowVariable), cel.AttributePattern(inputVariable), cel.AttributePattern(attemptVariable)}
+	unknown := []*cel.AttributePatternType{cel.AttributePattern(workflowVariable), cel.AttributePattern(inputVariable), cel.AttributePattern(attemptVariable), cel.AttributePattern(runVariable)}
 	known := []string{"state", "result"}
 	view := &historyv1.ParentView{State: state}
 	switch {
@@ -239,19 +239,21 @@ func (d *doubts) after(p *program, task, state string, o Outcome) ref.Val {
 		known = append(known, "exitCode")
 		view.Result = &v1.TaskResult{}
 	}
-	for _, field := range append(taskFields(), fanOutFields()...) {
+	for _, field := range slices.Concat(taskFields(), fanOutFields(), []string{"reason", "error"}) {
 		if !slices.Contains(known, field) {
-			of := cel.AttributePattern(parentVariable).QualString(task)
-			unknown = append(unknown, of.QualString(field), cel.AttributePattern(parentVariable).QualString(task).QualString("result").QualString(field))
+			for _, variable := range []string{parentVariable, tasksVariable} {
+				of := cel.AttributePattern(variable).QualString(task)
+				unknown = append(unknown, of.QualString(field), cel.AttributePattern(variable).QualString(task).QualString("result").QualString(field))
+			}
 		}
 	}
 	for _, r := range d.readings {
 		if !r.isInput && r.task != task {
-			unknown = append(unknown, cel.AttributePattern(parentVariable).QualString(r.task))
+			unknown = append(unknown, cel.AttributePattern(r.variable).QualString(r.task))
 		}
 	}
 	parents := types.NewStringInterfaceMap(p.model, map[string]any{task: p.model.taskValue(view)})
-	variables, err := cel.PartialVars(map[string]any{parentVariable: parents}, unknown...)
+	variables, err := cel.PartialVars(map[string]any{parentVariable: parents, tasksVariable: parents}, unknown...)
 	if err != nil {
 		return types.NewErr("%v", err)
 	}
@@ -303,7 +305,7 @@ func (c comparison) isPart(side int) bool {
 // taskOf returns the name of the task that a field is selected from, or "" if only a value decides about it.
 func taskOf(selection ast.Expr) string {
 	of := selection.AsSelect().Operand()
-	if of.Kind() == ast.SelectKind && of.AsSelect().FieldName() == "result" && !isVariable(of.AsSelect().Operand(), parentVariable) {
+	if of.Kind() == ast.SelectKind && of.AsSelect().FieldName() == "result" && !holdsTasks(of.AsSelect().Operand()) {
 		of = of.AsSelect().Operand()
 	}
 	switch of.Kind() {
@@ -322,10 +324,15 @@ func textOf(literal ast.Expr) string {
 	return text
 }
 
+// spell returns the expression for a task.
+func (d *doubts) spell(task string) string {
+	return Scope{Ended: slices.DeleteFunc([]string{task}, func(string) bool { return !d.Kind.isInFinally() || slices.Contains(d.Ancestors, task) })}.spell(task)
+}
+
 // spelledState returns the expression for the state of a task.
-func spelledState(task string) string {
+func (d *doubts) spelledState(task string) string {
 	if task == "" {
 		return "the state of an ancestor"
 	}
-	return spell(task) + ".state"
+	return d.spell(task) + ".state"
 }

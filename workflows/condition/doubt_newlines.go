@@ -48,7 +48,7 @@ func (d *doubts) newlines(call ast.Expr) {
 			}
 		}
 	case "split":
-		isWhole := d.Kind == Items && call.ID() == d.tree.Expr().ID()
+		isWhole := d.Kind.base() == Items && call.ID() == d.tree.Expr().ID()
 		if isWhole && args[1].Kind() == ast.LiteralKind && textOf(args[1]) == "\n" {
 			d.doubt(call, "write "+linesFunction+"("+stream+")", ends+"so the last item is empty", stream)
 		}
@@ -67,7 +67,7 @@ func (d *doubts) stream(e ast.Expr) string {
 		case task == d.Task:
 			return attemptVariable + "." + e.AsSelect().FieldName()
 		default:
-			return spell(task) + "." + e.AsSelect().FieldName()
+			return d.spell(task) + "." + e.AsSelect().FieldName()
 		}
 	case ast.CallKind:
 		switch c := e.AsCall(); c.FunctionName() {

@@ -27,11 +27,20 @@ type View struct {
 	Input *structpb.Struct
 	// Attempt is the failed attempt. Only Retry sees it.
 	Attempt *historyv1.AttemptView
-	// Run is the run of an event, Event the word for the event, and EventTask the task that it is about, or "". Only Notify and Message
-	// see them.
-	Run       *historyv1.RunView
+	// Run is the run of an event or, for a task in `finally`, the outcome of the run's tasks; such a task sees those among the Parents
+	// that are outside of `finally`, too. It is nil for any other task.
+	Run *historyv1.RunView
+	// Event is the word for the event, and EventTask the task that it is about, or "". Only Notify and Message see them.
 	Event     string
 	EventTask string
+}
+
+// of returns the kind of an expression that is evaluated for the view.
+func (v View) of(kind Kind) Kind {
+	if v.Run != nil && kind != Notify && kind != Message {
+		return kind.InFinally()
+	}
+	return kind
 }
 
 // Evaluator evaluates expressions and caches their compiled programs. It is safe for concurrent use.
@@ -64,7 +73,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, expr string, view View) (bool,
 //	`parent.test.exitCode == 0` is false: parent.test.exitCode is 1
 func (e *Evaluator) Because(expr string, view View) string {
 	text := shownExpression(expr) + " is false"
-	p, err := e.program(expr, Condition)
+	p, err := e.program(expr, view.of(Condition))
 	if err != nil {
 		return text
 	}
@@ -191,7 +200,7 @@ func (e *Evaluator) value(ctx context.Context, expr string, kind Kind, view View
 	if isBlank(expr) {
 		return nil, kind.errorf("%w", errBlank)
 	}
-	p, err := e.program(expr, kind)
+	p, err := e.program(expr, view.of(kind))
 	if err != nil {
 		return nil, err
 	}

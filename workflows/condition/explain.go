@@ -34,7 +34,7 @@ func explain(message string, kind Kind) (plain, hint string) {
 	}
 	if name, ok := quoted(plain, "undefined field '"); ok {
 		fields := "a task has exitCode, stdout, stderr, state, output and result; workflow has name, runId, context and input"
-		switch kind {
+		switch kind.base() {
 		case Retry:
 			fields = "an attempt has exitCode, stdout, stderr, state, reason and number; workflow has name, runId, context and input"
 		case Notify, Message:
@@ -43,7 +43,7 @@ func explain(message string, kind Kind) (plain, hint string) {
 		return plain, cmp.Or(nearest.DidYouMean(name, fieldNames(kind)), fields)
 	}
 	if name, ok := undeclared(plain); ok {
-		return plain, cmp.Or(kind.nameHint(name), nearest.DidYouMean(name, kinds[kind].variables),
+		return plain, cmp.Or(kind.nameHint(name), nearest.DidYouMean(name, kind.variables()),
 			kind.noun()+" sees "+kind.visible()+"; text needs quotes: '"+name+"'")
 	}
 	switch {
@@ -62,6 +62,9 @@ func explain(message string, kind Kind) (plain, hint string) {
 func (k Kind) nameHint(name string) string {
 	if k.sees(inputVariable) && slices.Contains([]string{"item", "matrix", "index", "count"}, name) {
 		return "of an instance it is input.item, input.index or input.count; commands have $SWITCHYARD_ITEM, too"
+	}
+	if isVariableName(name) && k.InFinally().sees(name) {
+		return "only tasks in `finally` see " + name
 	}
 	return wordHints[name]
 }
@@ -91,7 +94,7 @@ func quoted(text, prefix string) (string, bool) {
 
 func fieldNames(kind Kind) []string {
 	names := taskFields()
-	switch kind {
+	switch kind.base() {
 	case Notify, Message:
 		return runFieldNames()
 	case Retry:

@@ -18,7 +18,7 @@ func taskFields() []string {
 func fanOutFields() []string { return []string{"completed", "count", "failed", "outputs"} }
 
 // groupFields returns all fields of a task that fans out.
-func groupFields() []string { return append(fanOutFields(), "exitCode", "state") }
+func groupFields() []string { return append(fanOutFields(), "exitCode", "state", "reason", "error") }
 
 // field checks a selection on an ancestor, limited to the rules that depend on whether the ancestor fans out. CEL checks
 // everything else.
@@ -28,22 +28,22 @@ func (s Scope) field(expr string, r reading) *Error {
 	case r.short && group:
 		hint := ""
 		if slices.Contains(groupFields(), r.field) {
-			hint = "write " + spell(r.task) + "." + r.field
+			hint = "write " + spell(r.variable, r.task) + "." + r.field
 		}
 		return errorAt(expr, r.offset, hint, "%s fans out, so it has no output of its own, but %s", r.task, strings.Join(groupFields(), ", "))
 	case r.short && slices.Contains(taskFields(), r.field):
-		return errorAt(expr, r.at, s.full(r), "%s.%s is short for %s.output.%s", r.task, r.field, spell(r.task), r.field)
+		return errorAt(expr, r.at, s.full(r), "%s.%s is short for %s.output.%s", r.task, r.field, spell(r.variable, r.task), r.field)
 	case r.short || r.field == "":
 		return nil
 	case group && !slices.Contains(groupFields(), r.field):
 		hint := "it has " + strings.Join(groupFields(), ", ")
 		switch r.field {
 		case "output", "result":
-			hint = fmt.Sprintf("%s.outputs[0] is the output of its first instance", spell(r.task))
+			hint = fmt.Sprintf("%s.outputs[0] is the output of its first instance", spell(r.variable, r.task))
 		}
 		return errorAt(expr, r.at, hint, "%s fans out, so it has no %s", r.task, r.field)
 	case !group && slices.Contains(fanOutFields(), r.field):
-		hint := "a field of its output is " + spell(r.task) + ".output." + r.field
+		hint := "a field of its output is " + spell(r.variable, r.task) + ".output." + r.field
 		if r.field == "outputs" {
 			hint = "did you mean output?"
 		}
@@ -55,9 +55,9 @@ func (s Scope) field(expr string, r reading) *Error {
 // full returns a hint for what a shorthand may have been meant for.
 func (s Scope) full(r reading) string {
 	if r.field == "output" {
-		return "leave out `output`, or write " + spell(r.task) + ".output"
+		return "leave out `output`, or write " + spell(r.variable, r.task) + ".output"
 	}
-	return fmt.Sprintf("for its own %s write %s.%s", r.field, spell(r.task), r.field)
+	return fmt.Sprintf("for its own %s write %s.%s", r.field, spell(r.variable, r.task), r.field)
 }
 
 // input checks that the workflow declares the input that an expression reads.

@@ -85,19 +85,24 @@ func (f freeText) selected(of ast.Expr, field string) bool {
 		return !f.isChosen(true, field)
 	}
 	if isTask(of) || of.Kind() == ast.SelectKind && of.AsSelect().FieldName() == "result" && isTask(of.AsSelect().Operand()) {
-		return slices.Contains([]string{"stdout", "stderr", "output", "outputs", "result"}, field)
+		return slices.Contains([]string{"stdout", "stderr", "output", "outputs", "result", "error"}, field)
 	}
 	return f.canBe(of)
 }
 
-// isTask reports whether an expression is parent.<task>.
+// holdsTasks reports whether an expression is a variable that holds tasks.
+func holdsTasks(e ast.Expr) bool {
+	return isVariable(e, parentVariable) || isVariable(e, tasksVariable)
+}
+
+// isTask reports whether an expression is parent.<task> or tasks.<task>.
 func isTask(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.SelectKind:
-		return isVariable(e.AsSelect().Operand(), parentVariable)
+		return holdsTasks(e.AsSelect().Operand())
 	case ast.CallKind:
 		of, _, ok := keyed(e.AsCall())
-		return ok && isVariable(of, parentVariable)
+		return ok && holdsTasks(of)
 	}
 	return false
 }

@@ -22,7 +22,7 @@ func refusal(tokens []token, i int, kind Kind) (message, hint string) {
 		}
 	case t.kind == tokenName && !isMember(tokens, i) && isCalled(tokens, i) && callHints[t.text] != "":
 		return fmt.Sprintf("CEL has no %s()", t.text), callHints[t.text]
-	case t.kind == tokenName && !isMember(tokens, i) && !(kinds[kind].shortens && isSelected(tokens, i)):
+	case t.kind == tokenName && !isMember(tokens, i) && !(kind.shortens() && isSelected(tokens, i)):
 		if hint = wordHints[t.text]; hint != "" {
 			return fmt.Sprintf("CEL has no %s", t.text), hint
 		}

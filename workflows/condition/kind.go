@@ -31,33 +31,56 @@ const (
 	Message
 )
 
+// inFinally is added to the kind of an expression of a task in `finally`.
+const inFinally Kind = 1 << 4
+
+// InFinally returns the kind of the same expression in a task of `finally`, which also sees tasks and run.
+func (k Kind) InFinally() Kind { return k | inFinally }
+
+// base returns the kind of the same expression in any other task.
+func (k Kind) base() Kind { return k &^ inFinally }
+
+// isInFinally reports whether the expression belongs to a task of `finally`.
+func (k Kind) isInFinally() bool { return k&inFinally != 0 }
+
 // These are the names of the variables.
 const (
 	parentVariable   = "parent"
+	tasksVariable    = "tasks"
+	runVariable      = "run"
 	workflowVariable = "workflow"
 	inputVariable    = "input"
 	attemptVariable  = "attempt"
-	runVariable      = "run"
 	eventVariable    = "event"
 	taskVariable     = "task"
 )
 
 // isVariableName reports whether a name is a variable of some kind.
 func isVariableName(name string) bool {
-	return isTaskVariable(name) || slices.Contains([]string{runVariable, eventVariable, taskVariable}, name)
+	return slices.Contains([]string{parentVariable, workflowVariable, inputVariable, attemptVariable}, name) || isSpecialVariable(name)
 }
 
-// isTaskVariable reports whether a name is a variable of some expression of tasks, so that it is never short for a task.
-func isTaskVariable(name string) bool {
-	return slices.Contains([]string{parentVariable, workflowVariable, inputVariable, attemptVariable}, name)
+// isSpecialVariable reports whether only tasks in `finally` and notifications see a variable.
+func isSpecialVariable(name string) bool {
+	return slices.Contains([]string{tasksVariable, runVariable, eventVariable, taskVariable}, name)
+}
+
+// isShortFor reports whether a name can be short for a task. A task may have the name of a variable that only others see.
+func (k Kind) isShortFor(name string) bool {
+	return !isVariableName(name) || isSpecialVariable(name) && !k.sees(name)
+}
+
+// readsTasks reports whether a variable holds tasks by name, and the kind sees the variable.
+func (k Kind) readsTasks(variable string) bool {
+	return (variable == parentVariable || variable == tasksVariable) && k.sees(variable)
 }
 
 // kinds describes the expressions of each kind.
 var kinds = [...]struct {
 	noun      string   // names an expression in messages
 	variables []string // that it sees
-	shortens  bool     // whether `discover.files` is short for parent.discover.output.files
-	values    string   // in words, to follow "must be"
+	shortens  bool
+	values    string // in words, to follow "must be"
 	types     []types.Kind
 }{
 	Condition: {"a condition", []string{parentVariable, workflowVariable}, false, "true or false", []types.Kind{types.BoolKind}},
@@ -78,9 +101,21 @@ var keyKinds = []types.Kind{
 	types.DurationKind,
 }
 
-func (k Kind) noun() string { return kinds[k].noun }
+func (k Kind) noun() string { return kinds[k.base()].noun }
 
-func (k Kind) sees(variable string) bool { return slices.Contains(kinds[k].variables, variable) }
+// shortens reports whether `discover.files` is short for parent.discover.output.files.
+func (k Kind) shortens() bool { return kinds[k.base()].shortens }
+
+// variables returns the variables that the expression sees.
+func (k Kind) variables() []string {
+	names := slices.Clone(kinds[k.base()].variables)
+	if k.isInFinally() && names[0] == parentVariable {
+		names = slices.Insert(names, 1, tasksVariable, runVariable)
+	}
+	return names
+}
+
+func (k Kind) sees(variable string) bool { return slices.Contains(k.variables(), variable) }
 
 // doing returns the name of the operation for errors of an evaluation.
 func (k Kind) doing() string {
@@ -90,7 +125,7 @@ func (k Kind) doing() string {
 // errorf returns the error of an evaluation. For a condition, Evaluate adds the expression.
 func (k Kind) errorf(format string, args ...any) error {
 	err := fmt.Errorf(format, args...)
-	if k == Condition {
+	if k.base() == Condition {
 		return err
 	}
 	return fmt.Errorf("%s: %w", k.doing(), err)
@@ -98,9 +133,11 @@ func (k Kind) errorf(format string, args ...any) error {
 
 // visible lists the variables for people.
 func (k Kind) visible() string {
-	names := slices.Clone(kinds[k].variables)
-	if names[0] == parentVariable {
-		names[0] = parentVariable + ".<task>"
+	names := k.variables()
+	for i, name := range names {
+		if k.readsTasks(name) {
+			names[i] += ".<task>"
+		}
 	}
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " and " + names[last]
@@ -108,11 +145,11 @@ func (k Kind) visible() string {
 
 // takes reports whether a value of a statically known type may be valid for the kind.
 func (k Kind) takes(t *cel.Type) bool {
-	return t.Kind() == types.DynKind || t.Kind() == types.AnyKind || slices.Contains(kinds[k].types, t.Kind())
+	return t.Kind() == types.DynKind || t.Kind() == types.AnyKind || slices.Contains(kinds[k.base()].types, t.Kind())
 }
 
 // wanted returns a description of the values that are valid for the kind.
-func (k Kind) wanted() string { return k.noun() + " must be " + kinds[k].values }
+func (k Kind) wanted() string { return k.noun() + " must be " + kinds[k.base()].values }
 
 // typeHint returns a hint for converting a value of a wrong type.
 func (k Kind) typeHint(t *cel.Type) string {
@@ -124,7 +161,7 @@ func (k Kind) typeHint(t *cel.Type) string {
 		}
 		return "choose one of its fields, for instance the " + t.TypeName() + "'s " + field
 	case cel.StringKind:
-		switch k {
+		switch k.base() {
 		case Count:
 			return "int(x.trim()) reads a number from text"
 		case Items:
@@ -132,15 +169,15 @@ func (k Kind) typeHint(t *cel.Type) string {
 		}
 		return "compare it: x != ''"
 	case cel.IntKind, cel.DoubleKind, cel.UintKind:
-		if k == Items {
+		if k.base() == Items {
 			return "for a number of instances, use `parallel`"
 		}
 		return "compare it: x == 0"
 	case cel.ListKind, cel.MapKind:
-		if k == Count {
+		if k.base() == Count {
 			return "its length is size(x); `foreach` starts an instance per item"
 		}
-		if k == Items {
+		if k.base() == Items {
 			return "x.map(key, key) is the list of its keys"
 		}
 		return "compare it: size(x) > 0"
@@ -150,7 +187,7 @@ func (k Kind) typeHint(t *cel.Type) string {
 
 // blank returns the error for a missing expression, or nil if the kind allows it.
 func (k Kind) blank(expr string) error {
-	if k == Condition || k == Retry || k == Notify {
+	if k.base() == Condition || k.base() == Retry || k == Notify {
 		return nil
 	}
 	return errorAt(expr, 0, "", "there is no expression")

@@ -47,6 +47,8 @@ func newLanguage() (*language, error) {
 		cel.CustomTypeProvider(m),
 		cel.CustomTypeAdapter(m),
 		cel.Variable(parentVariable, cel.MapType(cel.StringType, m.task)),
+		cel.Variable(tasksVariable, cel.MapType(cel.StringType, m.task)),
+		cel.Variable(runVariable, m.run),
 		cel.Variable(workflowVariable, m.workflow),
 		cel.Variable(inputVariable, cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable(attemptVariable, m.attempt),

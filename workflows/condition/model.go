@@ -78,6 +78,8 @@ func newModel() (*model, error) {
 	task["result"] = field{m.result, func(o *object) ref.Val {
 		return &object{kind: m.result, fields: result, task: o.task}
 	}}
+	task["reason"] = field{types.StringType, func(o *object) ref.Val { return types.String(o.task.GetReason()) }}
+	task["error"] = field{types.StringType, func(o *object) ref.Val { return types.String(o.task.GetError()) }}
 	maps.Copy(task, m.fanOutFields())
 	m.fields = map[string]map[string]field{
 		taskTypeName:   task,
@@ -127,7 +129,7 @@ func (m *model) runValue(view *historyv1.RunView) *object {
 	return &object{kind: m.run, fields: m.fields[runTypeName], run: view}
 }
 
-// runFields returns the fields of the run as notifications see it.
+// runFields returns the fields of the run.
 func (m *model) runFields() map[string]field {
 	text := func(get func(*historyv1.RunView) string) field {
 		return field{types.StringType, func(o *object) ref.Val { return types.String(get(o.run)) }}

@@ -22,20 +22,20 @@ type program struct {
 	model    *model
 	calls    map[string]*functions.Overload
 	patterns cache[string, *pattern]
-	parents  []string // parents that it names
-	dynamic  bool     // it reads parents that it does not name
+	tasks    map[string][]string // tasks that it names, by the variable that holds them
+	dynamic  map[string]bool     // variables of which it reads tasks that it does not name
 }
 
 // plan makes a checked expression executable.
 func (l *language) plan(e *expression, more ...cel.ProgramOption) (*program, error) {
-	p := &program{kind: e.kind, text: e, model: l.model, calls: l.calls, patterns: cache[string, *pattern]{entries: maxPatterns, text: math.MaxInt}}
+	p := &program{kind: e.kind, text: e, model: l.model, calls: l.calls, patterns: cache[string, *pattern]{entries: maxPatterns, text: math.MaxInt}, tasks: map[string][]string{}, dynamic: map[string]bool{}}
 	for _, r := range e.readings {
 		switch {
 		case r.isInput:
 		case r.task == "":
-			p.dynamic = true
+			p.dynamic[r.variable] = true
 		default:
-			p.parents = append(p.parents, r.task)
+			p.tasks[r.variable] = append(p.tasks[r.variable], r.task)
 		}
 	}
 	var err error
@@ -73,28 +73,33 @@ func (p *program) textCosts(l *language) []interpreter.CostTrackerOption {
 
 // variables returns the variables of a view that the program sees.
 func (p *program) variables(view View) (map[string]any, error) {
-	parents := make(map[string]any, len(p.parents))
-	for _, name := range p.parents {
-		parent, ok := view.Parents[name]
-		if !ok {
-			return nil, p.kind.errorf("parent '%s' is unknown", name)
-		}
-		parents[name] = p.model.taskValue(parent)
-	}
-	if p.dynamic {
-		for name, parent := range view.Parents {
-			parents[name] = p.model.taskValue(parent)
-		}
-	}
-	return map[string]any{
-		parentVariable:   types.NewStringInterfaceMap(p.model, parents),
+	variables := map[string]any{
 		workflowVariable: p.model.workflowValue(view.Workflow),
 		inputVariable:    p.model.data(view.Input),
 		attemptVariable:  p.model.attemptValue(view.Attempt),
 		runVariable:      p.model.runValue(view.Run),
 		eventVariable:    view.Event,
 		taskVariable:     view.EventTask,
-	}, nil
+	}
+	for _, variable := range []string{parentVariable, tasksVariable} {
+		tasks := make(map[string]any, len(p.tasks[variable]))
+		for _, name := range p.tasks[variable] {
+			task, ok := view.Parents[name]
+			if !ok {
+				return nil, p.kind.errorf("%s '%s' is unknown", strings.TrimSuffix(variable, "s"), name)
+			}
+			tasks[name] = p.model.taskValue(task)
+		}
+		if p.dynamic[variable] {
+			for name, task := range view.Parents {
+				if isOutside := variable == tasksVariable; !p.kind.isInFinally() || task.GetFinally() != isOutside {
+					tasks[name] = p.model.taskValue(task)
+				}
+			}
+		}
+		variables[variable] = types.NewStringInterfaceMap(p.model, tasks)
+	}
+	return variables, nil
 }
 
 // run evaluates the program for a view.
@@ -114,7 +119,7 @@ func (p *program) run(ctx context.Context, view View) (ref.Val, error) {
 func (k Kind) mistyped(value ref.Val) error {
 	remedy := ""
 	if _, isText := value.(types.String); isText {
-		switch k {
+		switch k.base() {
 		case Items:
 			remedy = "; key=value outputs are texts: write lines(x), json(x) or x.split(separator), or write the output as a JSON object"
 		case Count:

@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,12 +13,13 @@ import (
 
 // reading is one place where an expression reads `parent`, or an input of the run.
 type reading struct {
-	task    string // empty if only a value decides which task is read
-	offset  int    // of the name, in bytes of the expression as written
-	field   string // field selected from the task; empty if there is none or it is not known statically
-	at      int    // offset of the field
-	short   bool   // written without `parent`: a field of the output
-	isInput bool   // `field` is an input of the run, and no task is read
+	variable string // that holds the task: parent or tasks
+	task     string // empty if only a value decides which task is read
+	offset   int    // of the name, in bytes of the expression as written
+	field    string // field selected from the task; empty if there is none or it is not known statically
+	at       int    // offset of the field
+	short    bool   // written without `parent`: a field of the output
+	isInput  bool   // `field` is an input of the run, and no task is read
 }
 
 // references walks a parsed expression and lists what it reads, in the order of the text. It expands shorthands (discover.files
@@ -77,21 +79,22 @@ func (r *references) variable(e ast.Expr) *Error {
 	switch {
 	case slices.Contains(r.bound, name):
 	case isVariableName(name) && !r.kind.sees(name):
-		return r.refuse(e, r.kind.noun()+" sees "+r.kind.visible(), "undeclared reference to '%s'", name)
-	case name == parentVariable:
-		r.found = append(r.found, reading{offset: r.offset(e)})
+		return r.refuse(e, cmp.Or(r.kind.nameHint(name), r.kind.noun()+" sees "+r.kind.visible()), "undeclared reference to '%s'", name)
+	case r.kind.readsTasks(name):
+		r.found = append(r.found, reading{variable: name, offset: r.offset(e)})
 	}
 	return nil
 }
 
 func (r *references) selection(e ast.Expr, depth int) *Error {
 	s := e.AsSelect()
-	if isVariable(s.Operand(), parentVariable) && r.kind.sees(parentVariable) {
-		r.found = append(r.found, reading{task: s.FieldName(), offset: r.name(e, s.FieldName())})
+	if of := r.holderOf(s.Operand()); of != "" {
+		r.found = append(r.found, reading{variable: of, task: s.FieldName(), offset: r.name(e, s.FieldName())})
 		return nil
 	}
-	if task, offset, ok := r.task(s.Operand()); ok {
-		r.found = append(r.found, reading{task: task, offset: offset, field: s.FieldName(), at: r.name(e, s.FieldName())})
+	if found, ok := r.task(s.Operand()); ok {
+		found.field, found.at = s.FieldName(), r.name(e, s.FieldName())
+		r.found = append(r.found, found)
 		return nil
 	}
 	if isRunInput(s.Operand()) {
@@ -104,23 +107,32 @@ func (r *references) selection(e ast.Expr, depth int) *Error {
 	return r.walk(s.Operand(), depth+1)
 }
 
-// task returns the task that an expression names. ok is false if it names none.
-func (r *references) task(e ast.Expr) (name string, offset int, ok bool) {
-	if !r.kind.sees(parentVariable) {
-		return "", 0, false
+// holderOf returns the name of the variable that an expression is, if that holds tasks, otherwise "".
+func (r *references) holderOf(e ast.Expr) string {
+	if e.Kind() != ast.IdentKind {
+		return ""
 	}
+	name := strings.TrimPrefix(e.AsIdent(), ".")
+	if !r.kind.readsTasks(name) {
+		return ""
+	}
+	return name
+}
+
+// task returns the reading of the task that an expression names. ok is false if it names none.
+func (r *references) task(e ast.Expr) (found reading, ok bool) {
 	switch e.Kind() {
 	case ast.SelectKind:
 		s := e.AsSelect()
-		if !s.IsTestOnly() && isVariable(s.Operand(), parentVariable) {
-			return s.FieldName(), r.name(e, s.FieldName()), true
+		if of := r.holderOf(s.Operand()); of != "" && !s.IsTestOnly() {
+			return reading{variable: of, task: s.FieldName(), offset: r.name(e, s.FieldName())}, true
 		}
 	case ast.CallKind:
-		if of, key, ok := keyed(e.AsCall()); ok && isVariable(of, parentVariable) {
-			return key, r.offset(e.AsCall().Args()[1]), true
+		if of, key, ok := keyed(e.AsCall()); ok && r.holderOf(of) != "" {
+			return reading{variable: r.holderOf(of), task: key, offset: r.offset(e.AsCall().Args()[1])}, true
 		}
 	}
-	return "", 0, false
+	return reading{}, false
 }
 
 // keyed returns the operand and the key of x['key']. ok is false for other calls.
@@ -142,11 +154,11 @@ func isRunInput(e ast.Expr) bool {
 // isShort reports whether an expression is a name that can only be short for a task: neither a variable nor a name of CEL's
 // own.
 func (r *references) isShort(e ast.Expr) bool {
-	if !kinds[r.kind].shortens || e.Kind() != ast.IdentKind {
+	if !r.kind.shortens() || e.Kind() != ast.IdentKind {
 		return false
 	}
 	name := e.AsIdent()
-	return !isTaskVariable(name) && !isTypeName(name) && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "@") &&
+	return r.kind.isShortFor(name) && !isTypeName(name) && !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "@") &&
 		!slices.Contains(r.bound, name)
 }
 
@@ -162,7 +174,7 @@ func isTypeName(name string) bool {
 // writeOut replaces the name of a task with parent.<task>.output. field is the field selected from the output.
 func (r *references) writeOut(e ast.Expr, field string, at int) *Error {
 	task := e.AsIdent()
-	r.found = append(r.found, reading{task: task, offset: r.offset(e), field: field, at: at, short: true})
+	r.found = append(r.found, reading{variable: parentVariable, task: task, offset: r.offset(e), field: field, at: at, short: true})
 	variable := r.made.NewIdent(r.newID(e), parentVariable)
 	e.SetKindCase(r.made.NewSelect(e.ID(), r.made.NewSelect(r.newID(e), variable, task), "output"))
 	return nil
@@ -185,8 +197,8 @@ func (r *references) call(e ast.Expr, depth int) *Error {
 	if of, key, ok := keyed(c); ok {
 		at := r.offset(c.Args()[1])
 		switch {
-		case isVariable(of, parentVariable) && r.kind.sees(parentVariable):
-			r.found = append(r.found, reading{task: key, offset: at})
+		case r.holderOf(of) != "":
+			r.found = append(r.found, reading{variable: r.holderOf(of), task: key, offset: at})
 			return nil
 		case isRunInput(of):
 			r.found = append(r.found, reading{offset: at, field: key, isInput: true})
@@ -251,7 +263,7 @@ func (r *references) loop(e ast.Expr, depth int) *Error {
 	}
 	c := e.AsComprehension()
 	for _, name := range []string{c.IterVar(), c.IterVar2()} {
-		if name == parentVariable || name == workflowVariable {
+		if name == workflowVariable || name == runVariable && r.kind.sees(name) || r.kind.readsTasks(name) {
 			return r.refuse(e, "choose another name", "the loop variable %s hides the variable of that name", name)
 		}
 	}
@@ -286,7 +298,7 @@ func (r *references) name(e ast.Expr, field string) int {
 	from := r.offset(e)
 	if i := strings.Index(r.source.written[from:], field); i >= 0 {
 		gap := r.source.written[from : from+i]
-		if !strings.ContainsFunc(gap, func(c rune) bool { return c != '.' && !unicode.IsSpace(c) }) || strings.Contains(gap, parentVariable) {
+		if !strings.ContainsFunc(gap, func(c rune) bool { return c != '.' && !unicode.IsSpace(c) }) || strings.Contains(gap, parentVariable) || strings.Contains(gap, tasksVariable) {
 			return from + i
 		}
 	}

@@ -18,6 +18,8 @@ type Scope struct {
 	Task string
 	// Ancestors holds the sorted ancestors of the task: its direct and indirect dependencies.
 	Ancestors []string
+	// Ended holds the sorted tasks outside of `finally`, for a task in `finally`.
+	Ended []string
 	// Tasks holds all tasks of the workflow, in any order.
 	Tasks []string
 	// FanOut holds the tasks of the workflow that fan out, sorted.
@@ -30,19 +32,31 @@ type Scope struct {
 // duplicates.
 func (s Scope) resolve(expr string, found []reading) (names []string, problem *Error) {
 	for _, r := range found {
-		_, isAncestor := slices.BinarySearch(s.Ancestors, r.task)
+		visible := s.Ancestors
+		if r.variable == tasksVariable {
+			visible = s.Ended
+		}
+		_, isAncestor := slices.BinarySearch(visible, r.task)
 		switch {
 		case r.isInput:
 			problem = addMore(problem, s.input(expr, r))
 		case r.task == "":
-			names = append(names, s.Ancestors...)
+			names = append(names, visible...)
 		case isAncestor:
 			problem = addMore(problem, s.field(expr, r))
 			names = append(names, r.task)
 		case r.short && !slices.Contains(s.Tasks, r.task):
-			hint := cmp.Or(s.Kind.nameHint(r.task), nearest.DidYouMean(r.task, slices.Concat(kinds[s.Kind].variables, s.Ancestors)),
+			hint := cmp.Or(s.Kind.nameHint(r.task), nearest.DidYouMean(r.task, slices.Concat(s.Kind.variables(), s.Ancestors)),
 				s.Kind.noun()+" sees "+s.Kind.visible()+", and x.key is short for "+parentVariable+".x.output.key")
 			problem = addMore(problem, errorAt(expr, r.offset, hint, "undeclared reference to '%s'", r.task))
+		case r.variable == tasksVariable:
+			hint := nearest.DidYouMean(r.task, s.Ended)
+			if slices.Contains(s.Tasks, r.task) {
+				hint = "it belongs to finally: write " + s.spell(r.task) + ", and add it to dependsOn"
+			}
+			problem = addMore(problem, errorAt(expr, r.offset, hint, "there is no task '%s' outside of finally", r.task))
+		case slices.Contains(s.Ended, r.task):
+			problem = addMore(problem, errorAt(expr, r.offset, "write "+s.spell(r.task), "'%s' is not in finally", r.task))
 		case r.task == s.Task:
 			problem = addMore(problem, errorAt(expr, r.offset, s.choice(), "%s cannot read itself: %s is evaluated before its task starts", s.Task, s.Kind.noun()))
 		case slices.Contains(s.Tasks, r.task):
@@ -50,7 +64,7 @@ func (s Scope) resolve(expr string, found []reading) (names []string, problem *E
 		default:
 			hint := s.choice()
 			if near := nearest.Word(r.task, slices.Concat(s.Ancestors, s.Tasks)); near != "" {
-				hint = fmt.Sprintf("did you mean %s?", spell(near))
+				hint = fmt.Sprintf("did you mean %s?", s.spell(near))
 			}
 			problem = addMore(problem, errorAt(expr, r.offset, hint, "there is no task '%s'", r.task))
 		}
@@ -88,7 +102,7 @@ func (s Scope) choice() string {
 
 // improveAll applies improve to an error and the other errors of the same expression.
 func (s Scope) improveAll(expr string, problem *Error) *Error {
-	if s.Kind == CacheKey && isBareText(expr) {
+	if s.Kind.base() == CacheKey && isBareText(expr) {
 		problem.More = nil // the whole expression is one text without its quotes
 	}
 	var improved *Error
@@ -101,7 +115,7 @@ func (s Scope) improveAll(expr string, problem *Error) *Error {
 // improve returns a better error if the error is about the name of a task.
 func (s Scope) improve(expr string, problem *Error) *Error {
 	name, ok := undeclared(problem.Message)
-	if s.Kind == CacheKey && isBareText(expr) && (ok && wordHints[name] == "" && !strings.HasPrefix(problem.Hint, "did you mean") || strings.Contains(problem.Message, "Syntax error")) {
+	if s.Kind.base() == CacheKey && isBareText(expr) && (ok && wordHints[name] == "" && !strings.HasPrefix(problem.Hint, "did you mean") || strings.Contains(problem.Message, "Syntax error")) {
 		problem.Hint = "a cache key is an expression: text in it needs its own quotes, in YAML key: \"'" + expr + "'\""
 		return problem
 	}
@@ -114,9 +128,9 @@ func (s Scope) improve(expr string, problem *Error) *Error {
 	if !slices.Contains(s.Tasks, name) {
 		return problem
 	}
-	problem.Hint = "did you mean " + spell(name) + "?"
-	if _, isAncestor := slices.BinarySearch(s.Ancestors, name); isAncestor && kinds[s.Kind].shortens {
-		problem.Hint = "its whole output is " + spell(name) + ".output"
+	problem.Hint = "did you mean " + s.spell(name) + "?"
+	if _, isAncestor := slices.BinarySearch(s.Ancestors, name); isAncestor && s.Kind.shortens() {
+		problem.Hint = "its whole output is " + spell(parentVariable, name) + ".output"
 	}
 	return problem
 }
@@ -131,7 +145,7 @@ func isBareText(expr string) bool {
 // findMisread looks for a shorthand whose task name CEL reads as something else: list-files.items is a subtraction to CEL, and
 // the list in list.items a type.
 func (s Scope) findMisread(expr string) *Error {
-	if !kinds[s.Kind].shortens {
+	if !s.Kind.shortens() {
 		return nil
 	}
 	for i, tokens := 0, tokenize(expr); i < len(tokens); i++ {
@@ -141,7 +155,7 @@ func (s Scope) findMisread(expr string) *Error {
 		start := tokens[i].start
 		name := expr[start : start+nameSize(expr[start:])]
 		if _, isAncestor := slices.BinarySearch(s.Ancestors, name); isAncestor && (!isIdentifier(name) || isTypeName(name)) {
-			return errorAt(expr, start, "write "+spell(name)+".output"+fieldAfter(tokens, i, start+len(name)), "CEL does not read %s as a task", name)
+			return errorAt(expr, start, "write "+spell(parentVariable, name)+".output"+fieldAfter(tokens, i, start+len(name)), "CEL does not read %s as a task", name)
 		}
 	}
 	return nil
@@ -164,7 +178,7 @@ func (s Scope) findUnspellable(expr string) *Error {
 	tokens := tokenize(expr)
 	for i, t := range tokens {
 		point := after(tokens, i)
-		if t.text != parentVariable || isMember(tokens, i) || point >= len(tokens) || !tokens[point].is(".") {
+		if !s.Kind.readsTasks(t.text) || isMember(tokens, i) || point >= len(tokens) || !tokens[point].is(".") {
 			continue
 		}
 		start := tokens[point].start + 1
@@ -172,7 +186,7 @@ func (s Scope) findUnspellable(expr string) *Error {
 		// precedence.
 		for name := expr[start : start+nameSize(expr[start:])]; name != ""; name = name[:max(strings.LastIndexByte(name, '-'), 0)] {
 			if !isIdentifier(name) && slices.Contains(s.Tasks, name) {
-				return errorAt(expr, start, "write "+spell(name), "CEL does not read parent.%s as a task", name)
+				return errorAt(expr, start, "write "+spell(t.text, name), "CEL does not read %s.%s as a task", t.text, name)
 			}
 		}
 	}
@@ -199,10 +213,18 @@ func isIdentifier(name string) bool {
 	return !strings.Contains(name, "-") && (name[0] < '0' || name[0] > '9')
 }
 
-// spell returns the expression for a task.
-func spell(task string) string {
-	if isIdentifier(task) {
-		return parentVariable + "." + task
+// spell returns the expression for a task of the workflow.
+func (s Scope) spell(task string) string {
+	if slices.Contains(s.Ended, task) {
+		return spell(tasksVariable, task)
 	}
-	return parentVariable + "['" + task + "']"
+	return spell(parentVariable, task)
+}
+
+// spell returns the expression for a task that a variable holds.
+func spell(variable, task string) string {
+	if isIdentifier(task) {
+		return variable + "." + task
+	}
+	return variable + "['" + task + "']"
 }

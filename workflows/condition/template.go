@@ -132,7 +132,7 @@ func CheckTemplate(text string, scope Scope) (references []string, err error) {
 		return nil, err
 	}
 	if scope.Kind != Message {
-		scope.Kind = Value
+		scope.Kind = Value | scope.Kind&inFinally
 	}
 	var problem *Error
 	for _, p := range t.parts {

@@ -71,6 +71,8 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 		switch name {
 		case "jobs", "steps", "nodes", "dag":
 			return "tasks"
+		case "onexit", "handleron", "handlers", "cleanup", "posttasks", "always", "errors":
+			return "finally"
 		case "id", "title", "workflow":
 			return "name"
 		case "onfailure", "taskfailurepolicy":

@@ -18,15 +18,15 @@ func CertainRuns(def *v1.Definition) []string {
 	isCertain = func(name string) bool {
 		is, known := certain[name]
 		if !known {
-			task := def.GetTasks()[name]
+			task := v1.TaskNamed(def, name)
 			is = startsAlways(task) && !slices.ContainsFunc(task.GetDependsOn(), func(parent string) bool {
-				return def.GetTasks()[parent].GetType() == v1.TypeApproval || !isCertain(parent)
+				return v1.TaskNamed(def, parent).GetType() == v1.TypeApproval || !isCertain(parent)
 			})
 			certain[name] = is
 		}
 		return is
 	}
-	for name, task := range def.GetTasks() {
+	for name, task := range v1.AllTasks(def) {
 		if task.GetType() != v1.TypeRun || !isCertain(name) {
 			continue
 		}

@@ -17,7 +17,7 @@ const maxCycles = 20
 func (r graphRules) cycles(def *v1.Definition, g *graph) {
 	told := map[string]bool{}
 	for _, cycle := range g.cycles() {
-		tasks := r.turn(g, cycle)
+		tasks := r.turn(def, g, cycle)
 		words := strings.Join(tasks, " -> ")
 		if told[words] {
 			continue
@@ -27,9 +27,9 @@ func (r graphRules) cycles(def *v1.Definition, g *graph) {
 		if len(tasks) > maxListed {
 			shown = slices.Concat(tasks[:maxListed-1], []string{fmt.Sprintf("(%d more)", len(tasks)-maxListed), tasks[len(tasks)-1]})
 		}
-		p := r.base.Field("tasks").Key(tasks[0]).Field("dependsOn")
+		p := taskPath(r.base, def, tasks[0]).Field("dependsOn")
 		next := tasks[1%len(tasks)]
-		p = p.Item(slices.Index(def.GetTasks()[tasks[0]].GetDependsOn(), next))
+		p = p.Item(slices.Index(v1.TaskNamed(def, tasks[0]).GetDependsOn(), next))
 		r.Add(r.locate(p), p, "dependency cycle: "+strings.Join(append(slices.Clone(shown), tasks[0]), " -> "),
 			"each of these tasks waits for the next one; remove one of the dependencies")
 	}
@@ -37,12 +37,12 @@ func (r graphRules) cycles(def *v1.Definition, g *graph) {
 
 // turn returns the names of the tasks in a cycle, beginning with the first one in the document, or with the first by name if
 // there is no document.
-func (r graphRules) turn(g *graph, cycle []int) []string {
+func (r graphRules) turn(def *v1.Definition, g *graph, cycle []int) []string {
 	names := make([]string, len(cycle))
 	first, best := 0, source.Position{}
 	for i, task := range cycle {
 		names[i] = g.names[task]
-		at := r.locateKey(r.base.Field("tasks").Key(names[i]))
+		at := r.locateKey(taskPath(r.base, def, names[i]))
 		if i == 0 || at.Line < best.Line || at.Line == best.Line &&
 			(at.Column < best.Column || at.Column == best.Column && names[i] < names[first]) {
 			first, best = i, at

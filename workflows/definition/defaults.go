@@ -1,8 +1,6 @@
 package definition
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -35,10 +33,10 @@ func (r *defaultsReader) inherit(def *v1.Definition) {
 	}
 	def.Defaults.Spec = nil // inheritShell hands it on when the specs are known
 	r.inheritance = newInheritance(def.GetDefaults())
-	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		h := heir{decoder: r.decoder, bad: bad, task: def.GetTasks()[name]}
+	for _, name := range v1.TaskNames(def) {
+		h := heir{decoder: r.decoder, bad: bad, task: v1.TaskNamed(def, name)}
 		r.inheritance.taken[name] = missingScopes(h.task)
-		h.take(proto.CloneOf(def.GetDefaults()).ProtoReflect(), h.task.ProtoReflect(), from, r.base.Field("tasks").Key(name), true)
+		h.take(proto.CloneOf(def.GetDefaults()).ProtoReflect(), h.task.ProtoReflect(), from, taskPath(r.base, def, name), true)
 	}
 	def.Defaults = nil
 }

@@ -2,7 +2,6 @@ package definition
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -52,9 +51,9 @@ func (d *document) complete(def *v1.Definition) map[string]proto.Message {
 	inputRules{d.decoder}.restoreTexts(def)
 	defaults.inherit(def)
 	matrixReader{d.decoder}.replaceAll(def)
-	specs := make(map[string]proto.Message, len(def.GetTasks()))
-	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		task, at := def.GetTasks()[name], d.base.Field("tasks").Key(name).Field("spec")
+	specs := make(map[string]proto.Message, v1.CountTasks(def))
+	for _, name := range v1.TaskNames(def) {
+		task, at := v1.TaskNamed(def, name), taskPath(d.base, def, name).Field("spec")
 		n := source.StructNode(task.GetSpec())
 		if d.places != nil {
 			n = d.places[at.String()].value
@@ -70,6 +69,11 @@ func (d *document) complete(def *v1.Definition) map[string]proto.Message {
 		defaults.dropUnused(name, task)
 	}
 	defaults.warnOfUnused()
+	for _, task := range def.GetFinally() {
+		if task.GetTimeout() == "" && needsNode(task) {
+			task.Timeout = finallyTaskTimeout
+		}
+	}
 	return specs
 }
 
@@ -90,6 +94,7 @@ func (d *document) check(def *v1.Definition, specs map[string]proto.Message) {
 	workflowRules{d.decoder}.concurrency(def.GetConcurrency(), d.base.Field("concurrency"))
 	scheduleRules{d.decoder}.check(def, d.base.Field("schedule"))
 	workflowRules{d.decoder}.a2a(def, d.base.Field("a2a"))
+	finallyRules{d.decoder}.check(def)
 	taskRules{d, &taskWarnings{decoder: d.decoder}}.checkAll(def, specs)
 	g := graphRules{d.decoder}.dependencies(def)
 	graphRules{d.decoder}.cycles(def, g)

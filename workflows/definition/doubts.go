@@ -35,8 +35,8 @@ func (d *doubter) doubts(s *sight, kind condition.Kind, expression string) []*co
 		}
 		return d.outcomes.seenBy(reader, kind == condition.Condition, s.found.GetTasks(), task)
 	}
-	key, named, isKnown := shapeOf(expression, s.fansOut)
-	key = fmt.Sprintf("%d %s", kind, key)
+	key, named, isKnown := shapeOf(expression, s.isInFinally(), s.mark)
+	key = fmt.Sprintf("%d %s", s.kindOf(kind), key)
 	for _, name := range named {
 		key += fmt.Sprint(outcome(name))
 	}
@@ -45,7 +45,7 @@ func (d *doubter) doubts(s *sight, kind condition.Kind, expression string) []*co
 	}
 	d.count++
 	found := condition.Doubts(expression, condition.Expectation{
-		Kind: kind, Task: reader, Ancestors: s.above(), Outcome: outcome,
+		Kind: s.kindOf(kind), Task: reader, Ancestors: s.above(), Outcome: outcome,
 		Input: func(name string) *v1.InputDefinition { return d.outcomes.def.GetInputs()[name] },
 	})
 	if isKnown && len(found) == 0 {

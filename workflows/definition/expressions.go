@@ -31,7 +31,7 @@ func References(def *v1.Definition) (map[string]*historyv1.ConditionReferences, 
 func (s *sight) expressions(def *v1.Definition) map[string]*historyv1.ConditionReferences {
 	references := map[string]*historyv1.ConditionReferences{}
 	for i, name := range s.graph.names {
-		task, at := def.GetTasks()[name], s.base.Field("tasks").Key(name)
+		task, at := v1.TaskNamed(def, name), taskPath(s.base, def, name)
 		if s.unread(at.Field("dependsOn"), len(task.GetDependsOn())) {
 			continue
 		}
@@ -48,6 +48,7 @@ func (s *sight) expressions(def *v1.Definition) map[string]*historyv1.ConditionR
 // sight is what the expressions of a definition may see, and the state of checking them.
 type sight struct {
 	*decoder
+	def    *v1.Definition
 	graph  *graph
 	fanOut []string
 	inputs []string
@@ -67,9 +68,9 @@ type sight struct {
 }
 
 func newSight(d *decoder, def *v1.Definition, g *graph) *sight {
-	s := &sight{decoder: d, graph: g, good: map[condition.Kind]map[string]bool{}}
+	s := &sight{decoder: d, def: def, graph: g, good: map[condition.Kind]map[string]bool{}}
 	for _, name := range g.names {
-		if task := def.GetTasks()[name]; task.GetParallel() != nil || task.GetForeach() != nil {
+		if task := v1.TaskNamed(def, name); task.GetParallel() != nil || task.GetForeach() != nil {
 			s.fanOut = append(s.fanOut, name)
 		}
 	}
@@ -121,9 +122,10 @@ func (s *sight) check(kind condition.Kind, text string, count int, p *source.Pat
 	if s.found == nil {
 		s.found = &historyv1.ConditionReferences{}
 	}
-	shape, named, hasShape := shapeOf(text, s.fansOut)
+	of := s.kindOf(kind)
+	shape, named, hasShape := shapeOf(text, s.isInFinally(), s.mark)
 	slices.Sort(named)
-	if hasShape && s.good[kind][shape] && s.mayRead(named) {
+	if hasShape && s.good[of][shape] && s.mayRead(named) {
 		s.reads(kind, named)
 		return true
 	}
@@ -132,7 +134,7 @@ func (s *sight) check(kind condition.Kind, text string, count int, p *source.Pat
 		return false
 	}
 	tasks, err := ask(condition.Scope{
-		Kind: kind, Task: s.graph.names[s.number], Ancestors: s.above(), Tasks: s.graph.names, FanOut: s.fanOut, Inputs: s.inputs,
+		Kind: of, Task: s.graph.names[s.number], Ancestors: s.above(), Ended: s.ended(), Tasks: s.graph.names, FanOut: s.fanOut, Inputs: s.inputs,
 	})
 	if err != nil {
 		s.badExpression(err, p)
@@ -140,17 +142,42 @@ func (s *sight) check(kind condition.Kind, text string, count int, p *source.Pat
 	}
 	s.reads(kind, tasks)
 	if hasShape && slices.Equal(tasks, named) {
-		if s.good[kind] == nil {
-			s.good[kind] = map[string]bool{}
+		if s.good[of] == nil {
+			s.good[of] = map[string]bool{}
 		}
-		s.good[kind][shape] = true
+		s.good[of][shape] = true
 	}
 	return true
 }
 
-func (s *sight) fansOut(task string) bool {
-	_, is := slices.BinarySearch(s.fanOut, task)
-	return is
+// isInFinally reports whether the current task belongs to `finally`.
+func (s *sight) isInFinally() bool { return v1.IsInFinally(s.def, s.graph.names[s.number]) }
+
+// kindOf returns the kind of an expression of the current task.
+func (s *sight) kindOf(kind condition.Kind) condition.Kind {
+	if s.isInFinally() {
+		return kind.InFinally()
+	}
+	return kind
+}
+
+// ended returns the tasks that the current task sees because it belongs to `finally`, sorted.
+func (s *sight) ended() []string {
+	if s.isInFinally() {
+		return s.graph.ended
+	}
+	return nil
+}
+
+// mark returns what distinguishes a task from others in an expression: whether it fans out, and whether it has ended before `finally`.
+func (s *sight) mark(task string) (mark string) {
+	if _, fansOut := slices.BinarySearch(s.fanOut, task); fansOut {
+		mark = "*"
+	}
+	if _, hasEnded := slices.BinarySearch(s.ended(), task); hasEnded {
+		mark += "^"
+	}
+	return mark
 }
 
 // above returns the ancestors of the current task, sorted.
@@ -161,13 +188,16 @@ func (s *sight) above() []string {
 	return s.ancestors
 }
 
-// mayRead reports whether tasks are ancestors of the current task. Usually they are its parents.
+// mayRead reports whether the current task sees other tasks. Usually they are its parents.
 func (s *sight) mayRead(tasks []string) bool {
 	for _, name := range tasks {
 		if slices.Contains(s.dependsOn, name) && name != s.graph.names[s.number] {
 			continue
 		}
-		if _, is := slices.BinarySearch(s.above(), name); !is {
+		if _, is := slices.BinarySearch(s.above(), name); is {
+			continue
+		}
+		if _, is := slices.BinarySearch(s.ended(), name); !is {
 			return false
 		}
 	}

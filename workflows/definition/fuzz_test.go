@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
 )
 
@@ -69,7 +70,7 @@ func checkParse(t *testing.T, file string, data []byte) {
 	if same, err := Complete(def); err != nil || !proto.Equal(same, def) {
 		t.Fatalf("%v is completed to %v, %v", def, same, err)
 	}
-	if len(Order(def)) != len(def.GetTasks()) {
+	if len(Order(def)) != v1.CountTasks(def) {
 		t.Fatalf("order %v", Order(def))
 	}
 	if _, err := References(def); err != nil {

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,9 +12,10 @@ import (
 	"switchyard/workflows/nearest"
 )
 
-// graph holds the tasks of a definition, numbered in the order of their names.
+// graph holds the tasks of a definition, with those of `finally`, numbered in the order of their names.
 type graph struct {
 	names   []string
+	ended   []string // those outside of `finally`, for the tasks in `finally`
 	numbers map[string]int
 	parents [][]int
 	// guessed holds the parents that misspelled dependencies probably mean. A condition may read them, so that one mistake is
@@ -27,15 +29,18 @@ type graph struct {
 }
 
 func newGraph(def *v1.Definition) *graph {
-	g := &graph{names: slices.Sorted(maps.Keys(def.GetTasks()))}
+	g := &graph{names: v1.TaskNames(def)}
 	g.numbers = make(map[string]int, len(g.names))
 	for i, name := range g.names {
 		g.numbers[name] = i
 	}
+	if len(def.GetFinally()) > 0 {
+		g.ended = slices.Sorted(maps.Keys(def.GetTasks()))
+	}
 	g.parents, g.guessed = make([][]int, len(g.names)), make([][]int, len(g.names))
 	for i, name := range g.names {
-		for _, dependency := range def.GetTasks()[name].GetDependsOn() {
-			if parent, ok := g.numbers[dependency]; ok && parent != i {
+		for _, dependency := range v1.TaskNamed(def, name).GetDependsOn() {
+			if parent, ok := g.numbers[dependency]; ok && parent != i && v1.IsInFinally(def, dependency) == v1.IsInFinally(def, name) {
 				g.parents[i] = append(g.parents[i], parent)
 			}
 		}
@@ -75,8 +80,8 @@ func (g *graph) follow(parents []int) {
 	}
 }
 
-// Order returns the tasks with parents before children. Among the tasks that could come next, the first by name does. Tasks on
-// or behind a cycle are left out; a checked definition has none.
+// Order returns the tasks with parents before children, and those of `finally` last. Among the tasks that could come next, the first
+// by name does. Tasks on or behind a cycle are left out; a checked definition has none.
 func Order(def *v1.Definition) []string {
 	g := newGraph(def)
 	missing := make([]int, len(g.names))
@@ -103,7 +108,26 @@ func Order(def *v1.Definition) []string {
 			}
 		}
 	}
+	slices.SortStableFunc(order, func(a, b string) int {
+		return cmp.Compare(rankOf(v1.IsInFinally(def, a)), rankOf(v1.IsInFinally(def, b)))
+	})
 	return order
+}
+
+// rankOf orders the tasks of `finally` after all others.
+func rankOf(isInFinally bool) int {
+	if isInFinally {
+		return 1
+	}
+	return 0
+}
+
+// taskPath returns the path of the task with a name in the definition at base.
+func taskPath(base *source.Path, def *v1.Definition, name string) *source.Path {
+	if v1.IsInFinally(def, name) {
+		return base.Field("finally").Key(name)
+	}
+	return base.Field("tasks").Key(name)
 }
 
 // graphRules checks the dependencies between the tasks of a definition.
@@ -113,12 +137,20 @@ type graphRules struct{ *decoder }
 func (r graphRules) dependencies(def *v1.Definition) *graph {
 	g := newGraph(def)
 	for i, name := range g.names {
-		list := r.base.Field("tasks").Key(name).Field("dependsOn")
+		list := taskPath(r.base, def, name).Field("dependsOn")
 		seen := map[string]bool{}
-		for k, dependency := range def.GetTasks()[name].GetDependsOn() {
+		for k, dependency := range v1.TaskNamed(def, name).GetDependsOn() {
 			p := list.Item(k)
 			_, known := g.numbers[dependency]
-			switch {
+			switch isInFinally := v1.IsInFinally(def, dependency); {
+			case known && isInFinally != v1.IsInFinally(def, name):
+				if isInFinally {
+					r.Add(r.locate(p), p, fmt.Sprintf("task %q depends on %s, which is in finally and starts when all of tasks have ended", name, dependency),
+						"move "+dependency+" to tasks, or "+name+" to finally")
+				} else {
+					r.Add(r.locate(p), p, fmt.Sprintf("task %q depends on %s, which has ended when finally begins", name, dependency),
+						"leave it out; expressions in finally see the task as tasks."+dependency)
+				}
 			case known && dependency != name && !seen[dependency]:
 			case r.IsFull():
 				r.Dropped++
@@ -127,8 +159,11 @@ func (r graphRules) dependencies(def *v1.Definition) *graph {
 			case dependency == name:
 				r.Add(r.locate(p), p, "task "+source.Quote(name)+" depends on itself", "")
 			default:
-				near := nearest.Word(dependency, slices.Concat(g.names[:i], g.names[i+1:]))
-				hint := "known names: " + shortList(g.names)
+				others := slices.DeleteFunc(slices.Clone(g.names), func(other string) bool {
+					return other == name || v1.IsInFinally(def, other) != v1.IsInFinally(def, name)
+				})
+				near := nearest.Word(dependency, others)
+				hint := "known names: " + shortList(others)
 				if near != "" {
 					g.guessed[i] = append(g.guessed[i], g.numbers[near])
 					hint = "did you mean " + near + "?"

@@ -25,8 +25,8 @@ type matrixReader struct{ *decoder }
 
 // replaceAll replaces each matrix with the equivalent foreach.
 func (r matrixReader) replaceAll(def *v1.Definition) {
-	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		task, at := def.GetTasks()[name], r.base.Field("tasks").Key(name)
+	for _, name := range v1.TaskNames(def) {
+		task, at := v1.TaskNamed(def, name), taskPath(r.base, def, name)
 		matrix, foreach := at.Field("matrix"), at.Field("foreach")
 		if r.IsSettled(matrix) {
 			r.Settle(foreach)

@@ -149,7 +149,7 @@ func ContainerNeeds(task *v1.TaskDefinition) *historyv1.ContainerNeeds {
 // from templates are not known yet and are left out. The definition must be in canonical form.
 func Environments(def *v1.Definition) []string {
 	found := map[string]bool{}
-	for _, task := range def.GetTasks() {
+	for _, task := range v1.AllTasks(def) {
 		for _, name := range EnvironmentsOf(task.GetType(), task.GetSpec()) {
 			found[name] = true
 		}

@@ -2,7 +2,6 @@ package definition
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -63,8 +62,8 @@ func (n nestedLocks) check(def *v1.Definition, base *source.Path, above []nested
 				"raise maxRuns everywhere, or give this workflow another name")
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		task, at, held := def.GetTasks()[name], base.Field("tasks").Key(name), above
+	for _, name := range v1.TaskNames(def) {
+		task, at, held := v1.TaskNamed(def, name), taskPath(base, def, name), above
 		if LockName(task) != "" && !HasLockTemplate(task) {
 			lock := nestedLock{LockName(task), false, max(task.GetSemaphore().GetLimit(), 1), at.String()}
 			p := at.Field("semaphore").Field("name")

@@ -17,7 +17,7 @@ type outcomes struct {
 
 // ofTask returns how a task may end.
 func (o *outcomes) ofTask(name string) condition.Outcome {
-	task := o.def.GetTasks()[name]
+	task := v1.TaskNamed(o.def, name)
 	_, fansOut := Fan(task)
 	onNode := v1.NeedsNode(task.GetType())
 	can := map[string]bool{
@@ -74,7 +74,7 @@ func (o *outcomes) isSkippable(name string) bool {
 		return known
 	}
 	o.skippable[name] = true // also on a cycle
-	task := o.def.GetTasks()[name]
+	task := v1.TaskNamed(o.def, name)
 	is := true
 	switch isConditional := task.GetCondition() != ""; {
 	case isConditional:
@@ -83,7 +83,7 @@ func (o *outcomes) isSkippable(name string) bool {
 	case task.GetWhen() != "", o.def.GetFailurePolicy() == "halt":
 	default:
 		is = slices.ContainsFunc(task.GetDependsOn(), func(parent string) bool {
-			return !o.def.GetTasks()[parent].GetContinueOnError() || o.isSkippable(parent)
+			return !v1.TaskNamed(o.def, parent).GetContinueOnError() || o.isSkippable(parent)
 		})
 	}
 	o.skippable[name] = is
@@ -94,7 +94,7 @@ func (o *outcomes) isSkippable(name string) bool {
 // mentioned holds the tasks that the condition reads.
 func (o *outcomes) seenBy(reader string, decides bool, mentioned []string, name string) condition.Outcome {
 	end := o.ofTask(name)
-	task := o.def.GetTasks()[reader]
+	task := v1.TaskNamed(o.def, reader)
 	if !slices.Contains(task.GetDependsOn(), name) {
 		return end
 	}
@@ -119,7 +119,7 @@ func (o *outcomes) seenBy(reader string, decides bool, mentioned []string, name 
 		rule = "the task starts only if none has failed"
 		neutral, failure = !isOnly || task.GetCondition() != "", false
 	}
-	excused := o.def.GetTasks()[name].GetContinueOnError()
+	excused := v1.TaskNamed(o.def, name).GetContinueOnError()
 	all := len(end.States)
 	end.States = slices.DeleteFunc(end.States, func(state string) bool {
 		switch {

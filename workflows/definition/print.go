@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,7 +21,7 @@ import (
 // fields that people look for first are at the top.
 var (
 	printFirst = []string{"name", "description", "type", "dependsOn", "when", "condition"}
-	printLast  = []string{"inputs", "tasks"}
+	printLast  = []string{"inputs", "tasks", "finally"}
 )
 
 // Print returns a definition as YAML that ParseChecked reads back. Tasks come after the tasks that they depend on.
@@ -48,7 +47,7 @@ func PrintNode(def *v1.Definition) (*yaml.Node, error) {
 	}
 	arrangeFields(root, nil)
 	for name, value := range pairsOf(root) {
-		if name == "tasks" {
+		if name == "tasks" || name == "finally" {
 			arrangeFields(value, inOrder(def))
 			for _, task := range pairsOf(value) {
 				arrangeFields(task, nil)
@@ -71,21 +70,22 @@ func NodeOf(m proto.Message) (*yaml.Node, error) {
 
 // inOrder returns the names of the tasks with parents before children, and by name within one level.
 func inOrder(def *v1.Definition) []string {
-	levels := make(map[string]int, len(def.GetTasks()))
+	levels := make(map[string]int, v1.CountTasks(def))
 	var levelOf func(name string) int
 	levelOf = func(name string) int {
-		if level, ok := levels[name]; ok || def.GetTasks()[name] == nil {
+		task := v1.TaskNamed(def, name)
+		if level, ok := levels[name]; ok || task == nil {
 			return level
 		}
 		levels[name] = 0 // ends a cycle, which no checked definition has
 		level := 0
-		for _, parent := range def.GetTasks()[name].GetDependsOn() {
+		for _, parent := range task.GetDependsOn() {
 			level = max(level, 1+levelOf(parent))
 		}
 		levels[name] = level
 		return level
 	}
-	ordered := slices.Sorted(maps.Keys(def.GetTasks()))
+	ordered := v1.TaskNames(def)
 	slices.SortStableFunc(ordered, func(a, b string) int { return levelOf(a) - levelOf(b) })
 	return ordered
 }

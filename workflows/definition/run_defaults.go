@@ -87,7 +87,7 @@ func (d RunDefaults) FillDefinition(def *v1.Definition) {
 	if d.Timeout == 0 {
 		return
 	}
-	for _, task := range def.GetTasks() {
+	for _, task := range v1.AllTasks(def) {
 		if task.GetTimeout() == "" && v1.NeedsNode(task.GetType()) && !v1.Lasts(task.GetType()) {
 			task.Timeout = d.Timeout.String()
 		}

@@ -33,9 +33,10 @@ func Schema() []byte {
 	schema["title"] = "Switchyard workflow definition"
 	schema["$defs"] = b.defs
 	// A task has a type of its own or the default one.
+	typedTasks := object{"additionalProperties": object{"required": []any{"type"}}}
 	schema["allOf"] = append(schema["allOf"].([]any), object{
 		"if":   object{"not": object{"required": []any{"defaults"}, "properties": object{"defaults": object{"required": []any{"type"}}}}},
-		"then": object{"properties": object{"tasks": object{"additionalProperties": object{"required": []any{"type"}}}}},
+		"then": object{"properties": object{"tasks": typedTasks, "finally": typedTasks}},
 	})
 	data, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {

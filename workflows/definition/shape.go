@@ -6,15 +6,25 @@ import (
 	"strings"
 )
 
-// named matches the places where an expression names a task.
-var named = lazyPattern(`\bparent(?:\.([A-Za-z_][A-Za-z0-9_]*)|\['([A-Za-z0-9_-]+)'\]|\["([A-Za-z0-9_-]+)"\])`)
+// namedParent matches the places where an expression names a task, and namedTask those in `finally`.
+var (
+	namedParent = lazyPattern(`\bparent` + keyPattern)
+	namedTask   = lazyPattern(`\b(?:parent|tasks)` + keyPattern)
+)
+
+const keyPattern = `(?:\.([A-Za-z_][A-Za-z0-9_]*)|\['([A-Za-z0-9_-]+)'\]|\["([A-Za-z0-9_-]+)"\])`
 
 // shapeOf returns an expression with its tasks replaced by numbers, and those tasks. Two expressions of the same shape are both
 // valid or both invalid if their tasks may be read. A large workflow has thousands of expressions but few shapes, and CEL
-// checks each shape once. ok is false if the expression may read tasks that are not found here.
-func shapeOf(text string, fansOut func(task string) bool) (shape string, tasks []string, ok bool) {
+// checks each shape once. mark returns what else distinguishes a task. ok is false if the expression may read tasks that are not found
+// here.
+func shapeOf(text string, isInFinally bool, mark func(task string) string) (shape string, tasks []string, ok bool) {
+	named, words := namedParent, strings.Count(text, "parent")
+	if isInFinally {
+		named, words = namedTask, words+strings.Count(text, "tasks")
+	}
 	places := named().FindAllStringSubmatchIndex(text, -1)
-	if len(places) != strings.Count(text, "parent") {
+	if len(places) != words {
 		return "", nil, false
 	}
 	if len(places) == 0 {
@@ -37,10 +47,7 @@ func shapeOf(text string, fansOut func(task string) bool) (shape string, tasks [
 			tasks = append(tasks, name)
 		}
 		b.WriteString(text[end:from])
-		b.WriteString("#" + strconv.Itoa(number))
-		if fansOut(name) {
-			b.WriteByte('*')
-		}
+		b.WriteString("#" + strconv.Itoa(number) + mark(name))
 		end = to
 	}
 	b.WriteString(text[end:])

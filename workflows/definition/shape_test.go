@@ -15,7 +15,15 @@ import (
 
 // TestShapeIgnoresTheNamesOfTasks checks which expressions count as the same apart from their tasks.
 func TestShapeIgnoresTheNamesOfTasks(t *testing.T) {
-	fansOut := func(task string) bool { return task == "each" }
+	mark := func(task string) string {
+		switch task {
+		case "each":
+			return "*"
+		case "ended":
+			return "^"
+		}
+		return ""
+	}
 	for text, want := range map[string]struct {
 		shape string
 		tasks []string
@@ -24,16 +32,19 @@ func TestShapeIgnoresTheNamesOfTasks(t *testing.T) {
 		"parent.a.exitCode == parent['b-1'].exitCode":    {"parent.#0.exitCode == parent['#1'].exitCode", []string{"a", "b-1"}},
 		`parent.a.x + parent["a"].y + parent.each.count`: {`parent.#0.x + parent["#0"].y + parent.#1*.count`, []string{"a", "each"}},
 	} {
-		shape, tasks, ok := shapeOf(text, fansOut)
+		shape, tasks, ok := shapeOf(text, false, mark)
 		if !ok || shape != want.shape || !slices.Equal(tasks, want.tasks) {
 			t.Errorf("%s: %q %v %v", text, shape, tasks, ok)
 		}
+	}
+	if shape, tasks, ok := shapeOf("tasks.ended.x == parent.a.x", true, mark); !ok || shape != "tasks.#0^.x == parent.#1.x" || !slices.Equal(tasks, []string{"ended", "a"}) {
+		t.Errorf("in finally: %q %v %v", shape, tasks, ok)
 	}
 	for _, text := range []string{
 		"parent[workflow.context.x].exitCode", "parent.exists(t, true)", "size(parent)", "parent.in.exitCode", "parent.notify-failure.exitCode",
 		"parent .a.exitCode", "parents.a", "'parent' + parent.a.stdout", "parent['a'+'b'].x",
 	} {
-		if shape, _, ok := shapeOf(text, fansOut); ok {
+		if shape, _, ok := shapeOf(text, false, mark); ok {
 			t.Errorf("%s has the shape %s", text, shape)
 		}
 	}

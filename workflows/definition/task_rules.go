@@ -3,8 +3,6 @@ package definition
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -21,8 +19,8 @@ type taskRules struct {
 
 // checkAll applies the rules to each task, in the order of their names.
 func (r taskRules) checkAll(def *v1.Definition, specs map[string]proto.Message) {
-	for _, name := range slices.Sorted(maps.Keys(def.GetTasks())) {
-		r.check(def, def.GetTasks()[name], specs[name], r.base.Field("tasks").Key(name))
+	for _, name := range v1.TaskNames(def) {
+		r.check(def, v1.TaskNamed(def, name), specs[name], taskPath(r.base, def, name))
 	}
 }
 
@@ -60,16 +58,20 @@ func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto
 	r.stop(task.GetStop(), at.Field("stop"))
 	r.duration(task.GetCache().GetTtl(), at.Field("cache").Field("ttl"))
 	constraintRules{r.decoder}.check(task.GetConstraints(), at.Field("constraints"))
-	r.flow(task, at)
+	r.flow(task, at.Parent.Name == "finally", at)
 	fanOutRules{r.decoder}.check(task, at)
 	r.warnings.check(def, task, spec, at)
 }
 
 // flow checks the rules between fields of a task.
-func (r taskRules) flow(task *v1.TaskDefinition, at *source.Path) {
+func (r taskRules) flow(task *v1.TaskDefinition, isInFinally bool, at *source.Path) {
 	if p := at.Field("when"); task.GetWhen() != "" {
 		if len(task.GetDependsOn()) == 0 && !r.IsSettled(at.Field("dependsOn")) {
-			r.Add(r.locateKey(p), p, "when depends on the ends of other tasks, but dependsOn names none", "")
+			hint := ""
+			if isInFinally {
+				hint = "for the end of the run, use condition: run.state != 'completed'"
+			}
+			r.Add(r.locateKey(p), p, "when depends on the ends of other tasks, but dependsOn names none", hint)
 		}
 		if task.GetOnFailure() == "run" {
 			r.Add(r.locateKey(p), p, "when and onFailure: run are mutually exclusive", "when: always starts the task regardless of how the others ended")

@@ -18,7 +18,7 @@ func (w *taskWarnings) neverTriggered(def *v1.Definition, task *v1.TaskDefinitio
 		w.outcomes = &outcomes{def: def, skippable: map[string]bool{}}
 	}
 	canFail := func(parent string) bool {
-		task := def.GetTasks()[parent]
+		task := v1.TaskNamed(def, parent)
 		_, fansOut := Fan(task)
 		return !task.GetContinueOnError() || fansOut || w.outcomes.isSkippable(parent)
 	}
@@ -37,7 +37,7 @@ func (w *taskWarnings) neverTriggered(def *v1.Definition, task *v1.TaskDefinitio
 			isParent[parent] = true
 		}
 		for _, parent := range parents {
-			if failed := neededFailures(def.GetTasks()[parent], isParent); len(failed) > 0 {
+			if failed := neededFailures(v1.TaskNamed(def, parent), isParent); len(failed) > 0 {
 				reason = parent + " starts only if " + strings.Join(failed, " or ") + " has failed"
 				hint = "none_failed allows skipped tasks, and one_success needs one that has succeeded"
 				break

@@ -46,7 +46,7 @@ func (u *unknownFields) hint(e source.Entry, n *source.Node, message protoreflec
 		u.recordMeant(p.Field(near), n, message, p)
 		return "did you mean " + near + "?"
 	}
-	if _, inTask := p.Task(); inTask && message.FullName() == "switchyard.v1.TaskDefinition" {
+	if p.Task() != nil && message.FullName() == "switchyard.v1.TaskDefinition" {
 		for _, home := range u.homes(n, message, p)[1:] {
 			if near := nearest.Word(name, fieldNames(home.message)); near != "" {
 				u.recordMeant(extend(p, home.below+"."+near), n, message, p)
@@ -68,7 +68,7 @@ func (u *unknownFields) alias(e source.Entry, n *source.Node, message protorefle
 	if !inSpec || message.FullName() != "switchyard.v1.TaskDefinition" {
 		return use
 	}
-	if spec := newSpec(u.taskType(n, message, "")); spec != nil && fieldLike(spec.ProtoReflect().Descriptor(), field) == "" {
+	if spec := newSpec(u.taskType(n, message, nil)); spec != nil && fieldLike(spec.ProtoReflect().Descriptor(), field) == "" {
 		return "" // tasks of this type have no such field
 	}
 	return use
@@ -125,7 +125,7 @@ type home struct {
 
 // homes returns the parts of a task, the task itself first. n is the mapping at p.
 func (u *unknownFields) homes(n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) []home {
-	task, _ := p.Task()
+	task := p.Task()
 	homes := []home{
 		{(&v1.TaskDefinition{}).ProtoReflect().Descriptor(), "the task itself", ""},
 		{(&v1.Constraints{}).ProtoReflect().Descriptor(), "constraints", "constraints"},
@@ -140,7 +140,8 @@ func (u *unknownFields) homes(n *source.Node, message protoreflect.MessageDescri
 
 // belongs returns a hint for a field that exists under the same name in another part of the definition, or "".
 func (u *unknownFields) belongs(name string, n *source.Node, message protoreflect.MessageDescriptor, p *source.Path) string {
-	taskName, inTask := p.Task()
+	task := p.Task()
+	inTask := task != nil
 	homes := u.homes(n, message, p)
 	if !inTask {
 		for i := range homes[1:] {
@@ -154,7 +155,7 @@ func (u *unknownFields) belongs(name string, n *source.Node, message protoreflec
 			continue
 		}
 		if inTask {
-			at := u.base.Field("tasks").Key(taskName)
+			at := task
 			if home.below != "" {
 				at = at.Field(home.below)
 			}
@@ -170,9 +171,9 @@ func (u *unknownFields) belongs(name string, n *source.Node, message protoreflec
 
 // taskType returns the type of the task that contains a field. While the task itself is being decoded, its type is only in the
 // tree.
-func (u *unknownFields) taskType(n *source.Node, message protoreflect.MessageDescriptor, task string) string {
+func (u *unknownFields) taskType(n *source.Node, message protoreflect.MessageDescriptor, task *source.Path) string {
 	if message.FullName() != "switchyard.v1.TaskDefinition" {
-		n = u.places[u.base.Field("tasks").Key(task).Field("type").String()].value
+		n = u.places[task.Field("type").String()].value
 		if n == nil {
 			return ""
 		}

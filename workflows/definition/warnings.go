@@ -86,7 +86,7 @@ func (w *taskWarnings) unreplacedText(text string, p *source.Path) {
 // waitsForMachine warns about a task that starts when a machine has ended, which only a person can cause.
 func (w *taskWarnings) waitsForMachine(def *v1.Definition, task *v1.TaskDefinition, at *source.Path) {
 	for i, name := range task.GetDependsOn() {
-		before := def.GetTasks()[name]
+		before := v1.TaskNamed(def, name)
 		ends := before.GetTimeout() != "" || before.GetDeadline() != "" || before.GetSpec().GetFields()["idleTimeout"].GetStringValue() != ""
 		if p := at.Field("dependsOn").Item(i); v1.Lasts(before.GetType()) && !ends {
 			w.Warn(w.locate(p), p, fmt.Sprintf("%s runs until it is stopped, and this task waits until then", name),

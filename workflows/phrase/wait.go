@@ -38,6 +38,11 @@ func SlotWait(maxRuns int32, holders []string) string {
 // IsSlotWait reports whether a text was returned by SlotWait.
 func IsSlotWait(text string) bool { return strings.HasPrefix(text, slotWait) }
 
+// InFinally returns the text of a run in `finally`, given how its tasks have ended.
+func InFinally(state, why string) string {
+	return Because("finally runs; the tasks before it have ended as "+state, why)
+}
+
 // Ending returns the text of a run that has been told to end and waits for its tasks.
 func Ending(why string) string { return ending + why }
 

@@ -45,7 +45,7 @@ func (r *run) carryOutChild(effects []child.Effect) {
 		case child.Start:
 			r.startChild(e)
 		case child.Cancel:
-			r.calls.Watch(r.calls.Signal(e.ID, names.CancelSignal, &historyv1.RunCommand{Reason: e.Why}, len(e.Why)), func(f workflow.Future) {
+			r.calls.Watch(r.calls.Signal(e.ID, names.CancelSignal, &historyv1.RunCommand{Reason: e.Why, Now: e.Now}, len(e.Why)), func(f workflow.Future) {
 				if err := f.Get(r.ctx, nil); err != nil {
 					workflow.GetLogger(r.ctx).Debug("could not cancel a child workflow", "child", e.ID, "error", err)
 				}

@@ -7,6 +7,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/core/child"
+	"switchyard/workflows/core/command"
 	"switchyard/workflows/core/dataflow"
 	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/core/flight"
@@ -42,7 +43,7 @@ func (r *run) spread(effects []fanout.Effect) {
 		case fanout.Reattach:
 			r.carryOutChild(r.children.Reattach(child.Owner{Partition: e.Child}, e.ID, e.First, r.now()))
 		case fanout.CancelChild:
-			r.carryOutChild(r.children.Cancel(child.Owner{Partition: e.Child}, ""))
+			r.carryOutChild(r.children.Cancel(child.Owner{Partition: e.Child}, "", false))
 		case fanout.AwaitClose:
 			r.children.Closing(child.Owner{Partition: e.Child})
 		case fanout.SendOrder:
@@ -59,7 +60,8 @@ func (r *run) spread(effects []fanout.Effect) {
 		case fanout.ReportLater:
 			r.calls.After(e.Delay, "report", r.fanOuts.ReportDue)
 		case fanout.Cancel:
-			r.carryOutCommand(r.commands.Cancel("", e.Reason))
+			effects, _ := r.commands.Cancel(command.Cancellation{Reason: e.Reason})
+			r.carryOutCommand(effects)
 		case fanout.Pause:
 			r.carryOutCommand(r.commands.SetPaused(true, nil))
 		case fanout.Resume:

@@ -33,7 +33,7 @@ func (r *run) fly(effects []flight.Effect) {
 		case flight.ReattachRun:
 			r.carryOutChild(r.children.Reattach(child.Owner{Unit: e.Unit}, e.Unit.Run.ID, e.Unit.Run.First, r.now()))
 		case flight.CancelRun:
-			r.carryOutChild(r.children.Cancel(child.Owner{Unit: e.Unit}, e.Why))
+			r.carryOutChild(r.children.Cancel(child.Owner{Unit: e.Unit}, e.Why, e.Now))
 		case flight.Settle:
 			r.updateContext(e.End.Response.GetResult().GetContextUpdate(), e)
 		case flight.AskRetry:

@@ -18,6 +18,7 @@ import (
 	"switchyard/workflows/limits"
 	"switchyard/workflows/names"
 	"switchyard/workflows/options"
+	"switchyard/workflows/phrase"
 	"switchyard/workflows/view"
 	"switchyard/workflows/visibility"
 )
@@ -42,6 +43,7 @@ type run struct {
 	status    *view.Status
 	log       *eventlog.Log
 	draining  bool // nothing is admitted: the run is about to continue as new
+	inFinally bool // `finally` has begun, and its time-out runs
 
 	commands *command.State // what people have asked
 
@@ -190,6 +192,7 @@ func (r *run) isInterrupted() bool {
 // apply carries out the decisions of the core. What it learns meanwhile becomes the events of the next round.
 func (r *run) apply(d dag.Decisions) {
 	now := r.now()
+	r.beginFinally()
 	r.status.AddInstances()
 	for _, i := range d.Changed {
 		r.records.Changed(i, r.core.Task(i), v1.IsRemote(r.core.Definition(i).GetType()), r.core.FansOut(i))
@@ -231,6 +234,7 @@ func (r *run) apply(d dag.Decisions) {
 	if d.End != nil {
 		return
 	}
+	r.fly(r.flight.ExcuseSilent())
 	r.limitHistory()
 	r.evaluate()
 	if !r.draining && !r.flight.HasAbandoned() { // otherwise the next execution or a later round admits
@@ -249,6 +253,20 @@ func (r *run) apply(d dag.Decisions) {
 	r.place()
 	r.report()
 	r.showState()
+}
+
+// beginFinally starts the time-out of `finally` when that begins. If the run was cancelled, a pause does not keep `finally` from starting.
+func (r *run) beginFinally() {
+	if r.inFinally || !r.core.InFinally() {
+		return
+	}
+	r.inFinally = true
+	r.fly(r.flight.StartFinally(r.now()))
+	if r.core.Cancelled() && r.flight.IsPaused() {
+		r.carryOutCommand(r.commands.SetPaused(false, &historyv1.TaskCommand{Reason: "finally begins"}))
+	}
+	end := r.core.TasksEnd()
+	r.log.Add(r.now(), v1.EventFinally, eventlog.WholeRun, "", 0, 0, phrase.Because(end.State, end.Error), eventlog.CauseFacts(end.Reason, end.Error)...)
 }
 
 // stop ends tasks, unless their ends are on the way.

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"slices"
+
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
@@ -25,38 +27,53 @@ func receiveEach[T any](r *run, name string, apply func(*T)) {
 	}
 }
 
-// isCancelDue reports whether a cancellation is waiting to be applied.
-func (r *run) isCancelDue() bool { return !r.commands.IsCancelled && r.cancelRequested() }
-
-// cancelRequested reports whether Temporal or a signal asks for a cancellation.
-func (r *run) cancelRequested() bool {
-	return r.root.Err() != nil || workflow.GetSignalChannel(r.root, names.CancelSignal).Len() > 0
+// isCancelDue reports whether a cancellation is waiting to be applied. Only a run with `finally` has a use for a second one.
+func (r *run) isCancelDue() bool {
+	if !r.commands.IsCancelled {
+		return r.cancelRequested()
+	}
+	return r.core != nil && r.core.HasFinally() && r.hasCancelSignal()
 }
 
-// receiveCancel cancels the run if that was requested.
+// cancelRequested reports whether Temporal or a signal asks for a cancellation.
+func (r *run) cancelRequested() bool { return r.root.Err() != nil || r.hasCancelSignal() }
+
+func (r *run) hasCancelSignal() bool {
+	return workflow.GetSignalChannel(r.root, names.CancelSignal).Len() > 0
+}
+
+// receiveCancel cancels the run if that was requested. Requests that come at once count as one, unless they differ in what they
+// end.
 func (r *run) receiveCancel() {
-	if who, why, ok := r.receiveCancelSignals(); ok || r.root.Err() != nil {
-		r.carryOutCommand(r.commands.Cancel(who, why))
+	requests := r.receiveCancelSignals()
+	if r.root.Err() != nil && !r.commands.IsCancelled {
+		requests = append(requests, command.Cancellation{})
+	}
+	first := slices.IndexFunc(requests, func(c command.Cancellation) bool { return c.Reason != "" })
+	for i, c := range requests {
+		if i == 0 && first > 0 {
+			c.By, c.Reason = requests[first].By, requests[first].Reason
+		}
+		effects, ok := r.commands.Cancel(c)
+		if r.carryOutCommand(effects); !ok {
+			r.logRefused("", v1.TaskCancelled, dag.OneLine(c.By), "`finally` runs until its end; `switchyard runs cancel --now` ends it")
+		}
 	}
 }
 
-// receiveCancelSignals receives the signals that cancel the run, and reports whether there was one. It returns the person and the
-// one-line reason of the first signal that has any. A signal that does not cancel the run is logged as refused.
-func (r *run) receiveCancelSignals() (who, why string, ok bool) {
+// receiveCancelSignals receives the signals that cancel the run. A signal that does not is logged as refused.
+func (r *run) receiveCancelSignals() (requests []command.Cancellation) {
 	receiveEach(r, names.CancelSignal, func(sent *converter.RawValue) {
 		payload := sent.Payload()
 		c, refusal := command.ReadCancel(payload.GetData(), string(payload.GetMetadata()[converter.MetadataEncoding]))
 		switch {
 		case refusal == "":
-			ok = true
-			if why == "" {
-				who, why = c.GetBy(), c.GetReason()
-			}
+			requests = append(requests, command.Cancellation{By: c.GetBy(), Reason: c.GetReason(), RequestID: c.GetRequestId(), Now: c.GetNow()})
 		case r.status != nil:
 			r.logRefused(c.GetTask(), v1.TaskCancelled, dag.OneLine(c.GetBy()), refusal)
 		}
 	})
-	return who, why, ok
+	return requests
 }
 
 // refuseSignals receives signals that look like decisions and logs them as refused. Decisions are updates only; a signal has no

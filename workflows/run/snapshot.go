@@ -72,6 +72,9 @@ func (r *run) restore(left *historyv1.RunState) error {
 			r.fly(r.flight.StartDeadline(i, r.now()))
 		}
 	}
+	if r.inFinally = r.core.InFinally(); r.inFinally {
+		r.fly(r.flight.StartFinally(r.now()))
+	}
 	return nil
 }
 
@@ -113,6 +116,7 @@ func (r *run) newParts(context *structpb.Struct, created time.Time) {
 	r.status = view.New(r.Self, r.Input, r.graph, r.core, r.flight, r.records, r.log, created)
 	r.commands.Facts = command.Facts{Core: r.core, Records: r.records, Flight: r.flight, FanOuts: r.fanOuts}
 	r.data = dataflow.New(c, r.graph, r.commands)
+	r.data.Trigger = r.wanted.Trigger
 }
 
 // beginNew creates the state of a run without previous work.
@@ -132,7 +136,7 @@ func (r *run) beginNew() {
 // reopen restores the status with which the previous generation ended.
 func (r *run) reopen() error {
 	var left historyv1.RunState
-	req := &historyv1.ReopenRequest{RunId: r.RunID, Chain: r.Input.GetChain(), Execution: r.Execution, Generation: r.Input.GetGeneration(), Terminated: r.Input.GetTerminated()}
+	req := &historyv1.ReopenRequest{RunId: r.RunID, Chain: r.Input.GetChain(), Execution: r.Execution, Generation: r.Input.GetGeneration(), Terminated: r.Input.GetTerminated(), FinallyOnly: r.Input.GetRerun().GetFinallyOnly()}
 	if err := r.calls.MustNow("load the state of the run that has ended", names.ReopenActivity, &left, req); err != nil {
 		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
 	}

@@ -26,7 +26,7 @@ func (r *run) beginStored() error {
 	r.calls.SetProblem("")
 	r.showAttributes()
 	r.refuseUpdates(names.RunContinuingError, errContinuing)
-	if _, _, ok := r.receiveCancelSignals(); ok || r.root.Err() != nil {
+	if len(r.receiveCancelSignals()) > 0 || r.root.Err() != nil {
 		r.endAttributes(v1.RunCancelled, "")
 		return temporal.NewCanceledError()
 	}

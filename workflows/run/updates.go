@@ -82,6 +82,9 @@ func handleUpdate[C any](r *run, u command.Update) error {
 // handle has the main loop carry out an update, and returns its answer. It refuses a command that comes too late. Retries are
 // carried out at once.
 func (r *run) handle(ctx workflow.Context, q *request) error {
+	if r.core != nil && r.core.HasFinally() {
+		ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancellation by Temporal lasts, and `finally` runs after it
+	}
 	isRetry, isDecision := q.update.Argument == command.ForDeadLetter, q.update.Verdict != ""
 	if isRetry || isDecision { // the run's input states whether people log in
 		if err := workflow.Await(ctx, func() bool { return r.core != nil || r.refusal != nil }); err != nil {
@@ -90,7 +93,7 @@ func (r *run) handle(ctx workflow.Context, q *request) error {
 	}
 	switch {
 	case r.refusal != nil:
-	case isRetry && r.commands.Check(q.update, q.command) == nil && r.cancelRequested(): // a validator may not check this
+	case isRetry && r.commands.Check(q.update, q.command) == nil && r.cancelRequested() && !r.core.InFinally(): // a validator may not check this
 		return refuse(names.TaskStateError, dag.ErrCancelled)
 	case isRetry:
 		r.carryOut(q)

@@ -27,7 +27,10 @@ func (s *Status) runHeader(since int64) *v1.Run {
 		h.Error = s.pausedBy
 	case v1.RunPending, v1.RunRunning:
 		h.Error = cmp.Or(s.run.Error, s.slotWait)
-		if s.core.Cancelled() {
+		if s.core.InFinally() {
+			h.Error = phrase.InFinally(s.core.TasksEnd().State, s.core.TasksEnd().Error)
+		}
+		if s.core.IsEnding() {
 			h.Error = phrase.Ending(cmp.Or(s.core.Aborted().Error, "the run was cancelled"))
 		}
 	}
@@ -75,6 +78,7 @@ func (s *Status) taskMessage(i int) *v1.Task {
 		Error: s.text(i), Result: own.Result(), DependsOn: def.GetDependsOn(), AssignedAt: e.assignedAt,
 		StartedAt: e.startedAt, CompletedAt: e.completedAt, ScheduledAfter: e.scheduledAfter,
 		Attempts: e.attempts, Suspicions: own.Suspicions, Held: own.Held, CachedFrom: own.CachedFrom, ChildRun: own.ChildRun,
+		Finally: s.core.IsFinally(i),
 	}
 	if !own.QueuedAt.IsZero() {
 		t.QueuedAt = timestamppb.New(own.QueuedAt)

@@ -28,7 +28,7 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	again := save(b).GetTasks()["t0"]
 	// The exceptions come from the definition, from the gateway or from the instances. A run with silent nodes does not
 	// continue as new.
-	if missing := prototest.Missing(again.GetTask(), "type", "depends_on", "held", "count", "counts", "instances", "created_at", "dead_lettered_at", "notice", "name", "workload", "lease_until"); len(missing) > 0 {
+	if missing := prototest.Missing(again.GetTask(), "type", "depends_on", "held", "count", "counts", "instances", "created_at", "dead_lettered_at", "notice", "name", "workload", "lease_until", "finally"); len(missing) > 0 {
 		t.Errorf("the task has no %v", missing)
 	}
 	// The exceptions are those that the run adds for fan-outs, attempts, approvals and child runs, and those of an ended task.
@@ -39,7 +39,7 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 	kept.Result = task.GetResult() // the record holds the rest
 	for _, clear := range []*v1.Task{task, kept} {
 		clear.Type, clear.DependsOn, clear.Held, clear.Instances, clear.CreatedAt, clear.DeadLetteredAt, clear.Notice = "", nil, false, nil, nil, nil, ""
-		clear.Name, clear.Workload, clear.LeaseUntil = nil, nil, nil
+		clear.Name, clear.Workload, clear.LeaseUntil, clear.Finally = nil, nil, nil, false
 	}
 	if !proto.Equal(task, kept) {
 		t.Errorf("%v\nbecomes\n%v", task, kept)

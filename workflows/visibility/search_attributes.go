@@ -114,7 +114,7 @@ func (a *Attributes) Describe(def *v1.Definition) {
 	a.Workflow, a.Labels, a.Types = def.GetName(), nil, nil
 	text := []string{def.GetDescription()}
 	//workflowcheck:ignore (everything is sorted below)
-	for name, task := range def.GetTasks() {
+	for name, task := range v1.AllTasks(def) {
 		text = append(text, name)
 		a.Types = append(a.Types, task.GetType())
 		a.Labels = append(a.Labels, task.GetConstraints().GetNodeLabels()...)

@@ -19,10 +19,11 @@ type Input struct {
 
 // NewInput merges everything that a task is given. Its own input is at the top level, beside the output of each parent
 // under the parent's name: an object, or a list if the parent was fanned out. "ancestors" holds how the ancestors
-// ended, "context" the context of the run and "inputs" the input of the run; empty ones are left out. If names collide,
+// ended, "run" the outcome of the run for a task in `finally`, "context" the context of the run and "inputs" the input of the run; empty
+// ones are left out. If names collide,
 // the first in this order wins: the author of the task wrote its input, whereas the name of a parent can change.
-func NewInput(own *structpb.Struct, parents map[string]*structpb.Value, ancestors map[string]any, context, inputs *structpb.Struct) (*Input, error) {
-	values := make(map[string]any, len(own.GetFields())+len(parents)+3)
+func NewInput(own *structpb.Struct, parents map[string]*structpb.Value, ancestors, run map[string]any, context, inputs *structpb.Struct) (*Input, error) {
+	values := make(map[string]any, len(own.GetFields())+len(parents)+4)
 	if len(context.GetFields()) > 0 {
 		values["context"] = context.AsMap()
 	}
@@ -31,6 +32,9 @@ func NewInput(own *structpb.Struct, parents map[string]*structpb.Value, ancestor
 	}
 	if len(ancestors) > 0 {
 		values["ancestors"] = ancestors
+	}
+	if len(run) > 0 {
+		values["run"] = run
 	}
 	for name, output := range parents {
 		values[name] = output.AsInterface()

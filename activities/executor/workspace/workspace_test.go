@@ -40,7 +40,7 @@ func list(t testing.TB, items ...any) *structpb.Value {
 
 func newInput(t testing.TB, fields map[string]any) *Input {
 	t.Helper()
-	in, err := NewInput(newStruct(t, fields), nil, nil, nil, nil)
+	in, err := NewInput(newStruct(t, fields), nil, nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestInputMergesItsSources(t *testing.T) {
 			want:    `{"index":"i","context":"c","item":{},"inputs":{},"ancestors":{},"count":2}`,
 		},
 	} {
-		input, err := NewInput(test.input, test.parents, test.ancestors, test.context, test.run)
+		input, err := NewInput(test.input, test.parents, test.ancestors, nil, test.context, test.run)
 		if err != nil {
 			t.Fatal(err)
 		}

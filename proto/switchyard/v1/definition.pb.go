@@ -55,9 +55,15 @@ type Definition struct {
 	A2A bool `protobuf:"varint,12,opt,name=a2a,proto3" json:"a2a,omitempty"`
 	// Whom to tell about events of the runs of this workflow. Each target gets at most one message for an event, by the first entry
 	// that applies.
-	Notify        []*Notification `protobuf:"bytes,16,rep,name=notify,proto3" json:"notify,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Notify []*Notification `protobuf:"bytes,16,rep,name=notify,proto3" json:"notify,omitempty"`
+	// Tasks that run once all of `tasks` have ended, however they have ended: after failures, a cancellation and the
+	// deadline, too. They see every one of `tasks` as `tasks.NAME`, and the outcome as `run`. Their `timeout` is 10 minutes
+	// unless they set their own. Names are unique over both maps.
+	Finally map[string]*TaskDefinition `protobuf:"bytes,13,rep,name=finally,proto3" json:"finally,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Maximum time for all of `finally` together, such as "30m". Empty means 1 hour; "0" means no limit.
+	FinallyTimeout string `protobuf:"bytes,14,opt,name=finally_timeout,json=finallyTimeout,proto3" json:"finally_timeout,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Definition) Reset() {
@@ -179,6 +185,20 @@ func (x *Definition) GetNotify() []*Notification {
 		return x.Notify
 	}
 	return nil
+}
+
+func (x *Definition) GetFinally() map[string]*TaskDefinition {
+	if x != nil {
+		return x.Finally
+	}
+	return nil
+}
+
+func (x *Definition) GetFinallyTimeout() string {
+	if x != nil {
+		return x.FinallyTimeout
+	}
+	return ""
 }
 
 // Notification tells a target about events of a run.
@@ -1491,7 +1511,7 @@ var File_switchyard_v1_definition_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\n" +
-	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xc2\a\n" +
+	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xb6\t\n" +
 	"\n" +
 	"Definition\x129\n" +
 	"\x04name\x18\x01 \x01(\tB%\xbaH\"r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x04name\x12*\n" +
@@ -1507,14 +1527,19 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	" \x01(\v2\x1d.switchyard.v1.RunConcurrencyR\vconcurrency\x12=\n" +
 	"\bschedule\x18\v \x01(\v2!.switchyard.v1.ScheduleDefinitionR\bschedule\x12\x10\n" +
 	"\x03a2a\x18\f \x01(\bR\x03a2a\x12=\n" +
-	"\x06notify\x18\x10 \x03(\v2\x1b.switchyard.v1.NotificationB\b\xbaH\x05\x92\x01\x02\x10\x14R\x06notify\x1aW\n" +
+	"\x06notify\x18\x10 \x03(\v2\x1b.switchyard.v1.NotificationB\b\xbaH\x05\x92\x01\x02\x10\x14R\x06notify\x12n\n" +
+	"\afinally\x18\r \x03(\v2&.switchyard.v1.Definition.FinallyEntryB,\xbaH)\x9a\x01&\"$r\"2 ^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$R\afinally\x12'\n" +
+	"\x0ffinally_timeout\x18\x0e \x01(\tR\x0efinallyTimeout\x1aW\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
 	"\x05value\x18\x02 \x01(\v2\x1d.switchyard.v1.TaskDefinitionR\x05value:\x028\x01\x1aY\n" +
 	"\vInputsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x124\n" +
-	"\x05value\x18\x02 \x01(\v2\x1e.switchyard.v1.InputDefinitionR\x05value:\x028\x01\"\xba\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x1e.switchyard.v1.InputDefinitionR\x05value:\x028\x01\x1aY\n" +
+	"\fFinallyEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.switchyard.v1.TaskDefinitionR\x05value:\x028\x01\"\xba\x01\n" +
 	"\fNotification\x128\n" +
 	"\x02to\x18\x01 \x01(\tB(\xbaH%r#2!^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$R\x02to\x12<\n" +
 	"\x02on\x18\x02 \x03(\tB,\xbaH)\x92\x01&\b\x01\x18\x01\" r\x1eR\x06failedR\tcompletedR\tcancelledR\x02on\x12\x0e\n" +
@@ -1675,7 +1700,7 @@ func file_switchyard_v1_definition_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_definition_proto_rawDescData
 }
 
-var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*Definition)(nil),         // 0: switchyard.v1.Definition
 	(*Notification)(nil),       // 1: switchyard.v1.Notification
@@ -1693,55 +1718,58 @@ var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*RetryPolicy)(nil),        // 13: switchyard.v1.RetryPolicy
 	nil,                        // 14: switchyard.v1.Definition.TasksEntry
 	nil,                        // 15: switchyard.v1.Definition.InputsEntry
-	nil,                        // 16: switchyard.v1.TaskDefaults.EnvEntry
-	nil,                        // 17: switchyard.v1.TaskDefaults.SecretEnvEntry
-	nil,                        // 18: switchyard.v1.TaskDefinition.EnvEntry
-	nil,                        // 19: switchyard.v1.TaskDefinition.SecretEnvEntry
-	nil,                        // 20: switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	(*structpb.Struct)(nil),    // 21: google.protobuf.Struct
-	(*structpb.Value)(nil),     // 22: google.protobuf.Value
+	nil,                        // 16: switchyard.v1.Definition.FinallyEntry
+	nil,                        // 17: switchyard.v1.TaskDefaults.EnvEntry
+	nil,                        // 18: switchyard.v1.TaskDefaults.SecretEnvEntry
+	nil,                        // 19: switchyard.v1.TaskDefinition.EnvEntry
+	nil,                        // 20: switchyard.v1.TaskDefinition.SecretEnvEntry
+	nil,                        // 21: switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	(*structpb.Struct)(nil),    // 22: google.protobuf.Struct
+	(*structpb.Value)(nil),     // 23: google.protobuf.Value
 }
 var file_switchyard_v1_definition_proto_depIdxs = []int32{
-	21, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
+	22, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
 	14, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
 	15, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
 	4,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
 	6,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
 	2,  // 5: switchyard.v1.Definition.schedule:type_name -> switchyard.v1.ScheduleDefinition
 	1,  // 6: switchyard.v1.Definition.notify:type_name -> switchyard.v1.Notification
-	21, // 7: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
-	22, // 8: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
-	22, // 9: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
-	16, // 10: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
-	11, // 11: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
-	12, // 12: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
-	13, // 13: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
-	17, // 14: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
-	5,  // 15: switchyard.v1.TaskDefaults.spec:type_name -> switchyard.v1.SpecDefaults
-	8,  // 16: switchyard.v1.TaskDefaults.stop:type_name -> switchyard.v1.Stop
-	22, // 17: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
-	21, // 18: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
-	18, // 19: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
-	11, // 20: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
-	12, // 21: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
-	13, // 22: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
-	21, // 23: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
-	22, // 24: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
-	22, // 25: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
-	21, // 26: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
-	22, // 27: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
-	9,  // 28: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
-	10, // 29: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
-	19, // 30: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
-	8,  // 31: switchyard.v1.TaskDefinition.stop:type_name -> switchyard.v1.Stop
-	20, // 32: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	7,  // 33: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
-	3,  // 34: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	16, // 7: switchyard.v1.Definition.finally:type_name -> switchyard.v1.Definition.FinallyEntry
+	22, // 8: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
+	23, // 9: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
+	23, // 10: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
+	17, // 11: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
+	11, // 12: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
+	12, // 13: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
+	13, // 14: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
+	18, // 15: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
+	5,  // 16: switchyard.v1.TaskDefaults.spec:type_name -> switchyard.v1.SpecDefaults
+	8,  // 17: switchyard.v1.TaskDefaults.stop:type_name -> switchyard.v1.Stop
+	23, // 18: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
+	22, // 19: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
+	19, // 20: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
+	11, // 21: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
+	12, // 22: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
+	13, // 23: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
+	22, // 24: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
+	23, // 25: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
+	23, // 26: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
+	22, // 27: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
+	23, // 28: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
+	9,  // 29: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
+	10, // 30: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
+	20, // 31: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
+	8,  // 32: switchyard.v1.TaskDefinition.stop:type_name -> switchyard.v1.Stop
+	21, // 33: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	7,  // 34: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
+	3,  // 35: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	7,  // 36: switchyard.v1.Definition.FinallyEntry.value:type_name -> switchyard.v1.TaskDefinition
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_definition_proto_init() }
@@ -1758,7 +1786,7 @@ func file_switchyard_v1_definition_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_definition_proto_rawDesc), len(file_switchyard_v1_definition_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

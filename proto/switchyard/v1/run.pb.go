@@ -390,7 +390,9 @@ type Task struct {
 	Workload *Workload `protobuf:"bytes,26,opt,name=workload,proto3" json:"workload,omitempty"`
 	// When the lease of the running attempt expires: without a heartbeat of its node until then, the attempt counts as lost. Each
 	// heartbeat renews the lease. Absent if no attempt runs or no run waits for it, and in streams of changes.
-	LeaseUntil    *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
+	LeaseUntil *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
+	// Whether the task is one of `finally`.
+	Finally       bool `protobuf:"varint,28,opt,name=finally,proto3" json:"finally,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -612,6 +614,13 @@ func (x *Task) GetLeaseUntil() *timestamppb.Timestamp {
 		return x.LeaseUntil
 	}
 	return nil
+}
+
+func (x *Task) GetFinally() bool {
+	if x != nil {
+		return x.Finally
+	}
+	return false
 }
 
 // Workload identifies what runs an attempt by the names that the tools of its machine or cluster use.
@@ -1996,7 +2005,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12*\n" +
 	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12-\n" +
-	"\x12definition_version\x18\x05 \x01(\x05R\x11definitionVersion\"\xce\n" +
+	"\x12definition_version\x18\x05 \x01(\x05R\x11definitionVersion\"\xe8\n" +
 	"\n" +
 	"\x04Task\x12\xab\x01\n" +
 	"\x05state\x18\x01 \x01(\tB\x94\x01\xbaH\x90\x01r\x8d\x01R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
@@ -2035,7 +2044,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x04name\x18\x19 \x01(\tH\x01R\x04name\x88\x01\x01\x123\n" +
 	"\bworkload\x18\x1a \x01(\v2\x17.switchyard.v1.WorkloadR\bworkload\x12;\n" +
 	"\vlease_until\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"leaseUntil\x1a9\n" +
+	"leaseUntil\x12\x18\n" +
+	"\afinally\x18\x1c \x01(\bR\afinally\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\b\n" +

@@ -34,7 +34,9 @@ type RetryRunRequest struct {
 	// complete.
 	From []string `protobuf:"bytes,2,rep,name=from,proto3" json:"from,omitempty"`
 	// New limits of agents by task, effective from this generation on.
-	Limits        map[string]*AgentLimits `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Limits map[string]*AgentLimits `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Run only `finally` again, for example after a run was terminated. Excludes `from` and `limits`.
+	FinallyOnly   bool `protobuf:"varint,4,opt,name=finally_only,json=finallyOnly,proto3" json:"finally_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -88,6 +90,13 @@ func (x *RetryRunRequest) GetLimits() map[string]*AgentLimits {
 		return x.Limits
 	}
 	return nil
+}
+
+func (x *RetryRunRequest) GetFinallyOnly() bool {
+	if x != nil {
+		return x.FinallyOnly
+	}
+	return false
 }
 
 // AgentLimits replace the limits in the spec of an agent; 0 keeps the limit of the spec. An agent that ended with
@@ -1304,7 +1313,12 @@ type CancelRunRequest struct {
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Terminates the run, its child runs and the partitions of its fan-outs instead of asking them to end. The nodes stop
 	// their attempts with SIGTERM, and with SIGKILL after the grace period.
-	Force         bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	Force bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
+	// Ends `finally`, too: what has begun of it is stopped, and the rest does not start.
+	Now bool `protobuf:"varint,4,opt,name=now,proto3" json:"now,omitempty"`
+	// Identifies the request: one that is sent again with the same ID counts once. A request with another ID, sent while
+	// `finally` runs, ends `finally`. Empty means an ID of its own.
+	RequestId     string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1360,6 +1374,20 @@ func (x *CancelRunRequest) GetForce() bool {
 	return false
 }
 
+func (x *CancelRunRequest) GetNow() bool {
+	if x != nil {
+		return x.Now
+	}
+	return false
+}
+
+func (x *CancelRunRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
 // CancelRunResponse confirms that the run is being cancelled or, with force, has ended.
 type CancelRunResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1368,9 +1396,11 @@ type CancelRunResponse struct {
 	// With force: number of child runs and fan-out partitions that were also terminated.
 	Children int32 `protobuf:"varint,2,opt,name=children,proto3" json:"children,omitempty"`
 	// With force: number of running attempts that nodes now stop.
-	Attempts      int32 `protobuf:"varint,3,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Attempts int32 `protobuf:"varint,3,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	// With force: whether the workflow has `finally`, which does not run; RetryRun with finally_only runs it.
+	FinallyLeftOut bool `protobuf:"varint,4,opt,name=finally_left_out,json=finallyLeftOut,proto3" json:"finally_left_out,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *CancelRunResponse) Reset() {
@@ -1424,15 +1454,23 @@ func (x *CancelRunResponse) GetAttempts() int32 {
 	return 0
 }
 
+func (x *CancelRunResponse) GetFinallyLeftOut() bool {
+	if x != nil {
+		return x.FinallyLeftOut
+	}
+	return false
+}
+
 var File_switchyard_v1_run_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1fswitchyard/v1/run_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a switchyard/v1/dead_letters.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x17switchyard/v1/run.proto\x1a\x1eswitchyard/v1/run_events.proto\x1a\x1cswitchyard/v1/run_logs.proto\x1a\x1eswitchyard/v1/run_submit.proto\x1a\x1dswitchyard/v1/run_tasks.proto\"\xd9\x01\n" +
+	"\x1fswitchyard/v1/run_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a switchyard/v1/dead_letters.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x17switchyard/v1/run.proto\x1a\x1eswitchyard/v1/run_events.proto\x1a\x1cswitchyard/v1/run_logs.proto\x1a\x1eswitchyard/v1/run_submit.proto\x1a\x1dswitchyard/v1/run_tasks.proto\"\xfc\x01\n" +
 	"\x0fRetryRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x12\n" +
 	"\x04from\x18\x02 \x03(\tR\x04from\x12B\n" +
-	"\x06limits\x18\x03 \x03(\v2*.switchyard.v1.RetryRunRequest.LimitsEntryR\x06limits\x1aU\n" +
+	"\x06limits\x18\x03 \x03(\v2*.switchyard.v1.RetryRunRequest.LimitsEntryR\x06limits\x12!\n" +
+	"\ffinally_only\x18\x04 \x01(\bR\vfinallyOnly\x1aU\n" +
 	"\vLimitsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
 	"\x05value\x18\x02 \x01(\v2\x1a.switchyard.v1.AgentLimitsR\x05value:\x028\x01\"e\n" +
@@ -1521,15 +1559,19 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x10WatchRunResponse\x12$\n" +
 	"\x03run\x18\x01 \x01(\v2\x12.switchyard.v1.RunR\x03run\x12\x1d\n" +
 	"\n" +
-	"task_count\x18\x02 \x01(\x05R\ttaskCount\"Y\n" +
+	"task_count\x18\x02 \x01(\x05R\ttaskCount\"\x94\x01\n" +
 	"\x10CancelRunRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05force\x18\x03 \x01(\bR\x05force\"[\n" +
+	"\x05force\x18\x03 \x01(\bR\x05force\x12\x10\n" +
+	"\x03now\x18\x04 \x01(\bR\x03now\x12'\n" +
+	"\n" +
+	"request_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\trequestId\"\x85\x01\n" +
 	"\x11CancelRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bchildren\x18\x02 \x01(\x05R\bchildren\x12\x1a\n" +
-	"\battempts\x18\x03 \x01(\x05R\battempts2\xfa!\n" +
+	"\battempts\x18\x03 \x01(\x05R\battempts\x12(\n" +
+	"\x10finally_left_out\x18\x04 \x01(\bR\x0efinallyLeftOut2\xfa!\n" +
 	"\n" +
 	"RunService\x12k\n" +
 	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\"\x1b\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/runs\x12l\n" +

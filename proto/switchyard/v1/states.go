@@ -101,6 +101,7 @@ const (
 	EventDeadLettered = "dead_lettered"
 	EventSkipped      = "skipped"
 	EventResumed      = "resumed"
+	EventFinally      = "finally" // the tasks of the run have ended, and `finally` begins
 	EventHeld         = "held"
 	EventReleased     = "released"
 	EventApproved     = "approved"
@@ -188,12 +189,15 @@ const (
 	ReasonTaskCancelled    = "task_cancelled"    // cancelled: alone
 	ReasonKilled           = "killed"            // killed: by a person
 	ReasonTaskFailed       = "task_failed"       // failed run: a task has failed
+	ReasonFinallyFailed    = "finally_failed"    // failed run: its tasks completed, and one in `finally` has failed
+	ReasonFinallyTimeout   = "finally_timeout"   // cancelled: `finally` has taken too long
 	ReasonCancelled        = "cancelled"         // run, task or attempt was cancelled
 	ReasonTerminated       = "terminated"        // failed run: its workflow was terminated
 	ReasonConcurrency      = "concurrency"       // the run ended in favour of other runs of its workflow
 	ReasonDeadlock         = "deadlock"          // failed: it needs a lock that is held above its run until the run has ended
 	ReasonChildRun         = "child_run"         // task of type run: its run did not complete
 	ReasonRejected         = "rejected"          // rejected by a person; task of type run: its run was rejected
+	ReasonNodeSilent       = "node_silent"       // cancelled: its node is silent, and `finally` has begun without it
 	ReasonSuspended        = "suspended"         // paused: a person has suspended the task
 	ReasonApproval         = "approval"          // paused: the task waits for a person
 )

@@ -22,7 +22,10 @@ type (
 		Again bool
 	}
 	// Cancel asks the workflow of a child to cancel itself. Why is one line and may be empty.
-	Cancel struct{ ID, Why string }
+	Cancel struct {
+		ID, Why string
+		Now     bool // with its finally
+	}
 	// Await waits for the ends of exactly these workflows, instead of those of the Await before: AwaitEnded. Without a request it
 	// waits for none.
 	Await struct{ Request *historyv1.AwaitRunsRequest }

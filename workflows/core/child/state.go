@@ -29,6 +29,7 @@ type Child struct {
 
 	isOpen, isClosing, isCancelled bool
 	why                            string // why it was cancelled, in one line; may be empty
+	now                            bool   // it was cancelled with its finally
 }
 
 // State holds the child workflows of a run and the workflows whose end it waits for. It is not safe for concurrent use.
@@ -155,7 +156,7 @@ func (s *State) Opened(c *Child, first string) []Effect {
 	c.isOpen, c.request = true, nil
 	effects := []Effect{Opened{c.Owner, first}}
 	if c.isCancelled {
-		effects = append(effects, Cancel{c.ID, c.why})
+		effects = append(effects, Cancel{c.ID, c.why, c.now})
 	}
 	return effects
 }
@@ -172,16 +173,16 @@ func (s *State) Ended(c *Child, end *historyv1.RunEnd) []Effect {
 // Closing records that the child of an owner has reported its end and is about to close.
 func (s *State) Closing(owner Owner) { s.children[owner].isClosing = true }
 
-// Cancel cancels the child of an owner, even one that is not open yet. It does nothing if the child has ended: its owner may still
-// wait for the result.
-func (s *State) Cancel(owner Owner, why string) (effects []Effect) {
+// Cancel cancels the child of an owner, even one that is not open yet; with now also its `finally`. It does nothing if the child has
+// ended, because its owner may still wait for the result, or if the child was cancelled in that way before.
+func (s *State) Cancel(owner Owner, why string, now bool) (effects []Effect) {
 	c := s.children[owner]
-	if c == nil || c.isCancelled {
+	if c == nil || c.isCancelled && (c.now || !now) {
 		return nil
 	}
-	c.isCancelled, c.why = true, why
+	c.isCancelled, c.why, c.now = true, why, now
 	if c.isOpen {
-		effects = append(effects, Cancel{c.ID, why})
+		effects = append(effects, Cancel{c.ID, why, now})
 	}
 	return append(effects, Wake{})
 }

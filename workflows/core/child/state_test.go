@@ -119,26 +119,26 @@ func TestLifeOfAChild(t *testing.T) {
 		"cancelled after its end": {func(p *play) {
 			p.open(1)
 			p.do(p.Ended(p.begun["w1"].Child, completed))
-			p.do(p.Cancel(Owner{Partition: 1}, "enough"))
+			p.do(p.Cancel(Owner{Partition: 1}, "enough", false))
 		}, "wake, over 1 completed", true},
 		"about to close": {func(p *play) { p.open(1); p.Closing(Owner{Partition: 1}) }, "", false},
 		"cancelled while it is wanted": {func(p *play) {
 			p.want(1)
 			p.Want(Owner{Partition: 2}, nil, "")
-			p.do(p.Cancel(Owner{Partition: 2}, ""))
+			p.do(p.Cancel(Owner{Partition: 2}, "", false))
 			p.do(p.Next())
 		}, "prepare 1, wake, over 2", false},
-		"cancelled in preparation": {func(p *play) { p.want(1); p.do(p.Cancel(Owner{Partition: 1}, "")); p.prepared() }, "prepare 1, wake, over 1, wake", true},
+		"cancelled in preparation": {func(p *play) { p.want(1); p.do(p.Cancel(Owner{Partition: 1}, "", false)); p.prepared() }, "prepare 1, wake, over 1, wake", true},
 		"cancelled before it is open": {func(p *play) {
 			p.want(1)
 			p.prepared()
-			p.do(p.Cancel(Owner{Partition: 1}, "enough"))
+			p.do(p.Cancel(Owner{Partition: 1}, "enough", false))
 			p.do(p.Opened(p.begun["w1"].Child, "f1"))
 		}, "prepare 1, start w1, wake, wake, opened 1: f1, cancel w1 enough", false},
 		"cancelled twice": {func(p *play) {
 			p.open(1)
-			p.do(p.Cancel(Owner{Partition: 1}, "enough"))
-			p.do(p.Cancel(Owner{Partition: 1}, "again"))
+			p.do(p.Cancel(Owner{Partition: 1}, "enough", false))
+			p.do(p.Cancel(Owner{Partition: 1}, "again", false))
 		}, "cancel w1 enough, wake", false},
 		"reset between its preparation and its start": {func(p *play) {
 			p.want(1)
@@ -174,7 +174,7 @@ func TestChildrenArePreparedAFewAtATime(t *testing.T) {
 	p.do(p.Next())
 	p.do(p.Next())
 	p.heard("first", fmt.Sprint("prepare ", preparedAtOnce))
-	p.do(p.Cancel(Owner{Partition: preparedAtOnce + 1}, ""))
+	p.do(p.Cancel(Owner{Partition: preparedAtOnce + 1}, "", false))
 	p.prepared()
 	p.said = nil
 	p.do(p.Next())
@@ -196,7 +196,7 @@ func TestReattachedChildrenAndTheParentAreAwaited(t *testing.T) {
 	p.do(p.Awaiting())
 	p.do(p.Awaiting())
 	p.heard("await", "await parent/f0 w1/ w2/f2")
-	p.do(p.Cancel(Owner{Partition: 1}, "enough"))
+	p.do(p.Cancel(Owner{Partition: 1}, "enough", false))
 	p.heard("cancel", "cancel w1 enough, wake")
 	p.do(p.AwaitEnded([]*historyv1.RunEnd{{WorkflowId: "w1", Status: "cancelled"}, {WorkflowId: "unknown"}}))
 	p.do(p.Awaiting())

@@ -43,9 +43,9 @@ func (s *State) mayChange() *Refusal {
 	switch {
 	case s.Core.Over():
 		return &Refusal{names.RunEndedError, ErrJustEnded}
-	case s.IsCancelled:
+	case s.IsCancelled && !s.Core.InFinally():
 		return refuse("the run is being cancelled")
-	case s.Core.Cancelled():
+	case s.Core.IsEnding():
 		return refuse("the run is being ended")
 	}
 	return nil
@@ -138,7 +138,7 @@ func (s *State) mayRetry(_ int, c *historyv1.TaskCommand) *Refusal {
 		return refuseAs(names.UnknownTaskError, "task %q: %w", name, dag.ErrUnknownTask)
 	case s.Core.Over():
 		return &Refusal{names.RunEndedError, ErrJustEnded}
-	case s.IsCancelled:
+	case s.IsCancelled && !s.Core.InFinally():
 		return &Refusal{names.TaskStateError, dag.ErrCancelled}
 	}
 	var err error

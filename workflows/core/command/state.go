@@ -28,6 +28,7 @@ type State struct {
 	IsCancelled bool            // Cancel has been called
 	CancelledBy string          // who has cancelled the run, or "" if unknown
 
+	cancelID   string   // request ID of the first Cancel, or "" if it had none
 	carriedOut []string // IDs of the newest updates that the run has carried out
 }
 
@@ -47,23 +48,46 @@ func (s *State) AddCarriedOut(id string) {
 // HasCarriedOut reports whether the update with an ID has been carried out.
 func (s *State) HasCarriedOut(id string) bool { return slices.Contains(s.carriedOut, id) }
 
-// Cancel cancels the whole run. who is the person, or "" if unknown. The first reason counts.
-func (s *State) Cancel(who, why string) []Effect {
-	if s.IsCancelled {
-		return nil
+// Cancellation is a request to cancel the whole run.
+type Cancellation struct {
+	By, Reason string // the person, or "" if unknown, and one line for people, or ""
+	RequestID  string // "" for one that no person has sent through a gateway
+	Now        bool   // `finally` is to end, too
+}
+
+// Cancel cancels the run. The first reason counts. A cancellation ends `finally` only on an explicit order: with Now, or with a
+// request ID of its own once `finally` has begun. A request that is repeated, or that comes from the parent of the run, is neither.
+// ok is false if the request has no effect because `finally` runs.
+func (s *State) Cancel(c Cancellation) (effects []Effect, ok bool) {
+	inFinally := s.Core.InFinally()
+	now := c.Now || inFinally && c.RequestID != "" && c.RequestID != s.cancelID
+	isFirst := !s.IsCancelled
+	if s.IsCancelled = true; isFirst {
+		s.CancelledBy = cmp.Or(s.CancelledBy, c.By)
+		s.cancelID = c.RequestID
 	}
-	s.IsCancelled, s.CancelledBy = true, cmp.Or(s.CancelledBy, who)
-	return []Effect{raise(dag.Cancel{Error: why})}
+	switch {
+	case inFinally && !now:
+		return nil, c.RequestID != "" // otherwise it is the first cancellation again
+	case !isFirst && !now:
+		return nil, true
+	}
+	effects = []Effect{raise(dag.Cancel{Error: c.Reason, Now: now})}
+	if now {
+		effects = append(effects, Fly{s.Flight.CancelRunsNow(c.Reason)})
+	}
+	return effects, true
 }
 
 // Save adds the state to the one for the next execution.
 func (s *State) Save(c *historyv1.RunState) {
-	c.CancelledBy, c.CarriedOut, c.Approval, c.SubmittedBy = s.CancelledBy, s.carriedOut, s.Approval, s.SubmittedBy
+	c.CancelledBy, c.CarriedOut, c.Approval, c.SubmittedBy, c.CancelId = s.CancelledBy, s.carriedOut, s.Approval, s.SubmittedBy, s.cancelID
 }
 
 // Restore continues from the state of the previous execution.
 func (s *State) Restore(c *historyv1.RunState) {
 	s.CancelledBy, s.IsCancelled, s.Approval, s.SubmittedBy = c.GetCancelledBy(), s.Core.Cancelled(), c.GetApproval(), c.GetSubmittedBy()
+	s.cancelID = c.GetCancelId()
 }
 
 // OpenState returns the state of the run while it is open. A run that waits for its run slot is pending.

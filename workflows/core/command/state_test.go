@@ -44,7 +44,13 @@ func TestNextExecutionKnowsWhatPeopleHaveAsked(t *testing.T) {
 	t.Parallel()
 	s := newState(t)
 	s.Approval, s.SubmittedBy = &v1.RunApproval{State: v1.ApprovalApproved, By: "bob"}, "eve"
-	effects := append(s.Cancel("ann", "cancelled by ann: wrong branch"), s.Cancel("bob", "cancelled by bob")...)
+	var effects []Effect
+	for _, c := range []Cancellation{{By: "ann", Reason: "cancelled by ann: wrong branch", RequestID: "1"}, {By: "bob", Reason: "cancelled by bob", RequestID: "2"}} {
+		some, ok := s.Cancel(c)
+		if effects = append(effects, some...); !ok {
+			t.Errorf("%v is refused", c)
+		}
+	}
 	if got := s.textOf(effects); got != "cancel (cancelled by ann: wrong branch)" || s.CancelledBy != "ann" {
 		t.Errorf("%s; cancelled by %q", got, s.CancelledBy)
 	}
@@ -55,7 +61,7 @@ func TestNextExecutionKnowsWhatPeopleHaveAsked(t *testing.T) {
 	next := New(carried.GetCarriedOut())
 	next.Facts = s.Facts
 	next.Restore(&carried)
-	if !next.IsCancelled || next.CancelledBy != "ann" || !next.HasCarriedOut("update") || next.SubmittedBy != "eve" || !proto.Equal(next.Approval, s.Approval) {
+	if !next.IsCancelled || next.CancelledBy != "ann" || !next.HasCarriedOut("update") || next.cancelID != "1" || next.SubmittedBy != "eve" || !proto.Equal(next.Approval, s.Approval) {
 		t.Errorf("the next execution has %+v", next)
 	}
 }

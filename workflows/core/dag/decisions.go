@@ -76,7 +76,7 @@ func (s *State) decide() Decisions {
 			Delay: s.records.node(i).retry.backoff(s.records.tasks[i].Attempt - 1),
 		})
 	}
-	if s.ends.remaining == 0 {
+	if s.ends.isOver() {
 		d.End = s.ends.end()
 	}
 	return d

@@ -13,11 +13,31 @@ type ends struct {
 	ready   *readiness
 	fanOuts instanceEnder
 
-	remaining int   // number of tasks that have not ended, without instances
-	failures  int   // number of tasks that ended as an unexcused failure
-	first     int   // the first such task, or -1
-	cancelled bool  // a Cancel or an Abort came in time
-	aborted   Abort // after Cancel, only its Error is set
+	tasksPhase, finally *phase
+	started             bool // State.Start has been called
+	finallyBegan        bool // the tasks of `finally` may start
+}
+
+// phaseOf returns the phase of a task or instance.
+func (e *ends) phaseOf(i int) *phase {
+	if e.finally.contains(e.taskOf(i)) {
+		return e.finally
+	}
+	return e.tasksPhase
+}
+
+// isCancelled reports whether the phase of a task or instance was cancelled.
+func (e *ends) isCancelled(i int) bool { return e.phaseOf(i).cancelled }
+
+// isOver reports whether the run has ended.
+func (e *ends) isOver() bool { return e.tasksPhase.isOver() && e.finally.isOver() }
+
+// current returns the phase that is open, or the last one.
+func (e *ends) current() *phase {
+	if e.finallyBegan {
+		return e.finally
+	}
+	return e.tasksPhase
 }
 
 // instanceEnder derives the consequences of the end of an instance for its task.
@@ -34,14 +54,15 @@ func (e *ends) finish(i int, rec Record) {
 		e.fanOuts.instanceEnded(i)
 		return
 	}
-	e.remaining--
+	p := e.phaseOf(i)
+	p.remaining--
 	e.ready.ended(i)
-	if e.failsRun(i) && e.aborted.State != v1.RunRejected { // a rejected run has its tasks rejected, not the reverse
-		e.failures++
-		if e.first < 0 {
-			e.first = i
-			if e.halted() {
-				e.haltAll()
+	if e.failsRun(i) && p.aborted.State != v1.RunRejected { // a rejected run has its tasks rejected, not the reverse
+		p.failures++
+		if p.first < 0 {
+			p.first = i
+			if e.halted(p) {
+				e.haltAll(p)
 			}
 		}
 	}
@@ -87,13 +108,15 @@ func (e *ends) abandoned(i int) (reason, text string) {
 		}
 		return v1.ReasonMaxFailures, e.stoppedText(g)
 	}
-	return v1.ReasonHalt, e.graph.ended(e.first, e.tasks[e.first])
+	first := e.phaseOf(i).first
+	return v1.ReasonHalt, e.graph.ended(first, e.tasks[first])
 }
 
-// haltAll ends everything that may no longer start.
-func (e *ends) haltAll() {
+// haltAll ends everything of a phase that may no longer start.
+func (e *ends) haltAll(p *phase) {
 	for i := range e.tasks {
 		switch {
+		case !p.contains(e.taskOf(i)):
 		case e.waits(i) && !e.mayStart(i):
 			e.abandon(i)
 		case e.isPartitioned(i) && e.tasks[i].State == v1.TaskRunning && !e.mayStart(i):
@@ -102,27 +125,36 @@ func (e *ends) haltAll() {
 	}
 }
 
-// cancel cancels the run, unless it has been cancelled. A zero State of by means a Cancel.
-func (e *ends) cancel(by Abort) {
-	if !e.cancelled {
-		e.cancelled, e.aborted = true, by
-		e.cancelAll()
+// cancel cancels the tasks of the run, unless they have been cancelled or have ended, and `finally` if the run has not begun or
+// now is set. A zero State of by means a Cancel.
+func (e *ends) cancel(by Abort, now bool) {
+	e.cancelPhase(e.tasksPhase, by)
+	if now || !e.started {
+		e.cancelPhase(e.finally, by)
 	}
 }
 
-// cancelAll ends everything that is not dispatched and stops everything that is.
-func (e *ends) cancelAll() {
+// cancelPhase cancels a phase, unless it has been cancelled or has ended.
+func (e *ends) cancelPhase(p *phase, by Abort) {
+	if !p.cancelled && !p.isOver() {
+		p.cancelled, p.aborted = true, by
+		e.cancelAll(p)
+	}
+}
+
+// cancelAll ends everything of a phase that is not dispatched and stops everything that is.
+func (e *ends) cancelAll(p *phase) {
 	for i, rec := range e.tasks {
 		switch {
-		case v1.IsTaskTerminal(rec.State), rec.PendingEnd:
+		case !p.contains(e.taskOf(i)), v1.IsTaskTerminal(rec.State), rec.PendingEnd:
 		case e.hasOpen(i): // it ends with its instances
 		case e.isDispatched(i):
 			e.round.stop = append(e.round.stop, i)
 		default:
 			e.withdraw(i)
-			rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, e.aborted.Error
-			if e.aborted.State == v1.RunRejected {
-				rec.State, rec.Reason = v1.TaskRejected, e.aborted.Reason
+			rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, p.aborted.Error
+			if p.aborted.State == v1.RunRejected {
+				rec.State, rec.Reason = v1.TaskRejected, p.aborted.Reason
 			}
 			e.finish(i, rec)
 		}
@@ -134,31 +166,49 @@ func (e *ends) failsRun(i int) bool {
 	return v1.IsTaskFailure(e.tasks[i].State) && !e.graph.nodes[i].excused
 }
 
-// end returns how the run ended.
+// end returns how the run ended: as its tasks did, unless they completed and `finally` did not.
 func (e *ends) end() *End {
+	end, last := e.endOf(e.tasksPhase), e.endOf(e.finally)
 	switch {
-	case e.aborted.State != "":
-		end := &End{State: e.aborted.State, Reason: e.aborted.Reason, Error: e.aborted.Error, Task: -1}
+	case last.State == v1.RunCompleted:
+	case end.State != v1.RunCompleted:
+		if last.State == v1.RunFailed {
+			end.Error += "; " + last.Error
+		}
+	case last.State == v1.RunFailed:
+		last.Reason = v1.ReasonFinallyFailed
+		return last
+	default:
+		return last
+	}
+	return end
+}
+
+// endOf returns how a phase has ended.
+func (e *ends) endOf(p *phase) *End {
+	switch {
+	case p.aborted.State != "":
+		end := &End{State: p.aborted.State, Reason: p.aborted.Reason, Error: p.aborted.Error, Task: -1}
 		if v1.IsFinalReason(end.Reason) {
 			end.Final = end.Reason
 		}
 		return end
-	case e.cancelled:
-		return &End{State: v1.RunCancelled, Reason: v1.ReasonCancelled, Error: cmp.Or(e.aborted.Error, "the run was cancelled"), Task: -1}
-	case e.failures > 0:
-		return &End{State: v1.RunFailed, Reason: v1.ReasonTaskFailed, Error: e.runError(), Task: e.first, Final: e.finalReason()}
+	case p.cancelled:
+		return &End{State: v1.RunCancelled, Reason: v1.ReasonCancelled, Error: cmp.Or(p.aborted.Error, "the run was cancelled"), Task: -1}
+	case p.failures > 0:
+		return &End{State: v1.RunFailed, Reason: v1.ReasonTaskFailed, Error: e.failureText(p), Task: p.first, Final: e.finalReason(p)}
 	}
-	if at := e.cancelledAlone(); at >= 0 {
+	if at := e.cancelledAlone(p); at >= 0 && p == e.tasksPhase {
 		return &End{State: v1.RunCancelled, Reason: v1.ReasonCancelled, Error: e.cancelledText(at), Task: -1}
 	}
 	return &End{State: v1.RunCompleted, Task: -1}
 }
 
-// cancelledAlone returns the first task that was cancelled, itself or an instance of it, in a run in which nothing succeeded. It
-// returns -1 for any other run.
-func (e *ends) cancelledAlone() int {
+// cancelledAlone returns the first task of a phase that was cancelled, itself or an instance of it, if nothing in the phase
+// succeeded. It returns -1 otherwise.
+func (e *ends) cancelledAlone(p *phase) int {
 	first := -1
-	for i := range e.graph.Len() {
+	for i := p.from; i < p.to; i++ {
 		state, isCancelled := e.tasks[i].State, e.tasks[i].State == v1.TaskCancelled
 		if g := e.instances(i); g != nil && !g.partitioned {
 			isCancelled = isCancelled || g.counts[v1.TaskCancelled] > 0
@@ -185,9 +235,9 @@ func (e *ends) cancelledText(at int) string {
 	return text + "; no task completed"
 }
 
-// finalReason returns the reason of the first task that failed the run and would fail it again, or "" if there is none.
-func (e *ends) finalReason() string {
-	for i := range e.graph.Len() {
+// finalReason returns the reason of the first task that failed its phase and would fail it again, or "" if there is none.
+func (e *ends) finalReason(p *phase) string {
+	for i := p.from; i < p.to; i++ {
 		if rec := e.tasks[i]; rec.Final && e.failsRun(i) {
 			return cmp.Or(rec.Reason, rec.State)
 		}
@@ -195,8 +245,8 @@ func (e *ends) finalReason() string {
 	return ""
 }
 
-// halted reports whether the run has halted, so that only exempt tasks may start.
-func (e *ends) halted() bool { return e.graph.halt && e.first >= 0 }
+// halted reports whether a phase has halted, so that only exempt tasks may start.
+func (e *ends) halted(p *phase) bool { return e.graph.halt && p.first >= 0 }
 
 // mayStart reports whether a waiting task or instance may still start.
 func (e *ends) mayStart(i int) bool {
@@ -207,7 +257,7 @@ func (e *ends) mayStart(i int) bool {
 // runAllows reports whether the run, regardless of the group, lets a waiting task or instance start.
 func (e *ends) runAllows(i int) bool {
 	task := e.taskOf(i)
-	return !e.halted() || e.graph.nodes[task].stubborn || e.tasks[i].Retried || e.tasks[task].Retried
+	return !e.halted(e.phaseOf(i)) || e.graph.nodes[task].stubborn || e.tasks[i].Retried || e.tasks[task].Retried
 }
 
 // setPendingEnd gives a task or instance a certain end: at once if it is waiting, or after it has been stopped if it is
@@ -236,12 +286,12 @@ func (e *ends) setPendingEnd(i int, end Failure) {
 	}
 }
 
-// runError returns an error that names the first task that failed the run, such as
+// failureText returns an error that names the first task that failed its phase, such as
 //
 //	task "test" failed: exit code 1 (attempt 3 on node-a), and 2 more
-func (e *ends) runError() string {
-	rec := e.tasks[e.first]
-	text := e.graph.ended(e.first, rec)
+func (e *ends) failureText(p *phase) string {
+	rec := e.tasks[p.first]
+	text := e.graph.ended(p.first, rec)
 	detail := OneLine(rec.Error)
 	if detail == "" {
 		detail = rec.Reason
@@ -252,30 +302,34 @@ func (e *ends) runError() string {
 	if rec.Node != "" && rec.Reason != v1.ReasonPlacementTimeout {
 		text += fmt.Sprintf(" (attempt %d on %s)", rec.Attempt, rec.Node)
 	}
-	if more := e.failures - 1; more > 0 {
+	if more := p.failures - 1; more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
+	}
+	if p == e.finally {
+		text = "in finally, " + text
 	}
 	return text
 }
 
 // derive recounts the tasks that have not ended or have failed. It keeps the first failure if that is still a failure.
 func (e *ends) derive() {
-	tasks := e.graph.Len()
-	e.remaining, e.failures = tasks, 0
-	lowest := -1
-	for i := range tasks {
-		if !v1.IsTaskTerminal(e.tasks[i].State) {
-			continue
-		}
-		e.remaining--
-		if e.failsRun(i) {
-			e.failures++
-			if lowest < 0 {
-				lowest = i
+	for _, p := range []*phase{e.tasksPhase, e.finally} {
+		p.remaining, p.failures = p.to-p.from, 0
+		lowest := -1
+		for i := p.from; i < p.to; i++ {
+			if !v1.IsTaskTerminal(e.tasks[i].State) {
+				continue
+			}
+			p.remaining--
+			if e.failsRun(i) {
+				p.failures++
+				if lowest < 0 {
+					lowest = i
+				}
 			}
 		}
-	}
-	if e.first < 0 || e.first >= tasks || !e.failsRun(e.first) {
-		e.first = lowest
+		if !p.contains(p.first) || !e.failsRun(p.first) {
+			p.first = lowest
+		}
 	}
 }

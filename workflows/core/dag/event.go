@@ -79,12 +79,13 @@ type Retry struct {
 	Task int
 }
 
-// Cancel cancels the run.
+// Cancel cancels the tasks of the run. `finally` runs regardless, unless the run has not begun.
 type Cancel struct {
 	Error string // one line for people, copied to the run and to the tasks cancelled with it; may be empty
+	Now   bool   // `finally` is cancelled, too
 }
 
-// Abort ends the run early, like Cancel, but with its own state and reason.
+// Abort ends the tasks of the run early, like Cancel, but with its own state and reason.
 type Abort struct {
 	State  string // failed, cancelled or rejected
 	Reason string // a word, such as "deadline"
@@ -160,11 +161,11 @@ func (e Retry) apply(s *State) {
 }
 
 func (e Cancel) apply(s *State) {
-	s.ends.cancel(Abort{Error: e.Error})
+	s.ends.cancel(Abort{Error: e.Error}, e.Now)
 }
 
 func (e Abort) apply(s *State) {
-	s.ends.cancel(e)
+	s.ends.cancel(e, false)
 }
 
 // Expanded is the answer to Decisions.Expand. Count instances, numbered From, From+1, ..., are appended to the state, and each

@@ -44,7 +44,7 @@ func (f *fanOuts) partition(task, from, count int) {
 
 // halt stops new starts among the instances of a task.
 func (f *fanOuts) halt(task int, reason string) {
-	if g := f.instances(task); g != nil && g.halted == "" && !f.ends.cancelled {
+	if g := f.instances(task); g != nil && g.halted == "" && !f.ends.isCancelled(task) {
 		g.halted = reason
 		if !v1.IsTaskTerminal(f.tasks[task].State) {
 			f.stop(task)
@@ -64,7 +64,7 @@ func (f *fanOuts) instanceEnded(i int) {
 	g.open--
 	if failedInstance(f.tasks[i]) {
 		g.failed++
-		if g.failed == g.maxFailures+1 && !f.ends.cancelled && !f.tasks[task].PendingEnd {
+		if g.failed == g.maxFailures+1 && !f.ends.isCancelled(task) && !f.tasks[task].PendingEnd {
 			f.stop(task)
 		}
 	}
@@ -120,8 +120,8 @@ func (f *fanOuts) end(task int) {
 		rec.State = v1.TaskCompleted
 	case rec.PendingEnd:
 		rec.State, rec.Reason, rec.Error = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error
-	case f.ends.cancelled:
-		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, f.ends.aborted.Error
+	case f.ends.isCancelled(task):
+		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, f.ends.phaseOf(task).aborted.Error
 	case g.isStopped():
 		rec.State, rec.Reason, rec.Error = v1.TaskFailed, v1.ReasonInstances, f.failureText(&g, failed)
 	case skipped >= 0:

@@ -14,11 +14,13 @@ import (
 // A Graph is a compiled definition. It is immutable, and safe for concurrent use.
 //
 // A task is identified by its index, from 0 to Len()-1. The indices are a topological order, so parents have lower indices than
-// their children. Among the tasks that could come next, the one with the lowest name does.
+// their children. Among the tasks that could come next, the one with the lowest name does. The tasks of `finally` follow all
+// others, in an order of the same kind.
 type Graph struct {
 	nodes []node
 	index map[string]int
 	halt  bool
+	tasks int // number of nodes that are not in `finally`
 }
 
 type node struct {
@@ -41,7 +43,20 @@ type node struct {
 // NewGraph refuses unknown parents and cycles; everything else has been checked before. A parent that is named twice counts
 // once.
 func NewGraph(def *v1.Definition, references map[string]*historyv1.ConditionReferences) (*Graph, error) {
-	names := slices.Sorted(maps.Keys(def.GetTasks())) //workflowcheck:ignore (the order of the map is lost by sorting)
+	g := &Graph{index: map[string]int{}, halt: def.GetFailurePolicy() == "halt"}
+	if err := g.add(def.GetTasks(), references); err != nil {
+		return nil, err
+	}
+	g.tasks = len(g.nodes)
+	if err := g.add(def.GetFinally(), references); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// add appends tasks, which depend only on each other.
+func (g *Graph) add(tasks map[string]*v1.TaskDefinition, references map[string]*historyv1.ConditionReferences) error {
+	names := slices.Sorted(maps.Keys(tasks)) //workflowcheck:ignore (the order of the map is lost by sorting)
 	rank := make(map[string]int, len(names))
 	for r, name := range names {
 		rank[name] = r
@@ -49,10 +64,10 @@ func NewGraph(def *v1.Definition, references map[string]*historyv1.ConditionRefe
 	parents := make([][]int, len(names))
 	children := make([][]int, len(names))
 	for r, name := range names {
-		for _, parent := range def.Tasks[name].GetDependsOn() {
+		for _, parent := range tasks[name].GetDependsOn() {
 			p, ok := rank[parent]
 			if !ok {
-				return nil, fmt.Errorf("task %q depends on unknown task %q", name, parent)
+				return fmt.Errorf("task %q depends on unknown task %q", name, parent)
 			}
 			parents[r] = append(parents[r], p)
 		}
@@ -64,23 +79,16 @@ func NewGraph(def *v1.Definition, references map[string]*historyv1.ConditionRefe
 	}
 	order := topological(parents, children)
 	if len(order) < len(names) {
-		return nil, fmt.Errorf("dependency cycle: %s", cycle(names, parents, order))
-	}
-
-	g := &Graph{
-		nodes: make([]node, len(names)),
-		index: make(map[string]int, len(names)),
-		halt:  def.GetFailurePolicy() == "halt",
+		return fmt.Errorf("dependency cycle: %s", cycle(names, parents, order))
 	}
 	place := make([]int, len(names)) // index of each rank
 	for i, r := range order {
-		place[r] = i
+		place[r] = len(g.nodes) + i
 	}
-	for i, r := range order {
-		task := def.Tasks[names[r]]
+	for _, r := range order {
+		task := tasks[names[r]]
 		when, run := trigger(task.GetWhen()), task.GetOnFailure() == "run"
-		g.index[names[r]] = i
-		g.nodes[i] = node{
+		n := node{
 			name:        names[r],
 			def:         task,
 			parents:     translate(parents[r], place),
@@ -94,17 +102,24 @@ func NewGraph(def *v1.Definition, references map[string]*historyv1.ConditionRefe
 			fansOut:     task.GetParallel() != nil || task.GetForeach() != nil,
 			maxFailures: int(max(task.GetMaxFailures(), 0)),
 		}
-		n := &g.nodes[i]
 		n.guards = n.parents
 		if n.conditional {
 			n.guards = g.unmentioned(n.parents, references[n.name].GetTasks())
 		}
+		g.index[n.name] = len(g.nodes)
+		g.nodes = append(g.nodes, n)
 	}
-	return g, nil
+	return nil
 }
 
 // Len returns the number of tasks.
 func (g *Graph) Len() int { return len(g.nodes) }
+
+// Finally returns the range of the tasks of `finally`: from from to to-1.
+func (g *Graph) Finally() (from, to int) { return g.tasks, len(g.nodes) }
+
+// IsFinally reports whether task i belongs to `finally`.
+func (g *Graph) IsFinally(i int) bool { return i >= g.tasks }
 
 // Name returns the name of task i.
 func (g *Graph) Name(i int) string { return g.nodes[i].name }

@@ -28,19 +28,19 @@ type Expire struct {
 }
 
 func (e CancelTask) apply(s *State) {
-	if s.records.has(e.Task) && !s.ends.cancelled {
+	if s.records.has(e.Task) && !s.ends.isCancelled(e.Task) {
 		s.ends.setPendingEnd(e.Task, Failure{State: v1.TaskCancelled, Reason: v1.ReasonTaskCancelled, Error: e.Reason})
 	}
 }
 
 func (e Kill) apply(s *State) {
-	if s.records.has(e.Task) && !s.ends.cancelled {
+	if s.records.has(e.Task) && !s.ends.isCancelled(e.Task) {
 		s.ends.setPendingEnd(e.Task, Failure{State: v1.TaskKilled, Reason: v1.ReasonKilled, Error: e.Reason})
 	}
 }
 
 func (e Expire) apply(s *State) {
-	if s.records.has(e.Task) && !s.ends.cancelled {
+	if s.records.has(e.Task) && !s.ends.isCancelled(e.Task) {
 		s.ends.setPendingEnd(e.Task, Failure{State: v1.TaskFailed, Reason: v1.ReasonDeadline, Error: e.Error})
 	}
 }
@@ -58,5 +58,5 @@ func (s *State) EndReason(i int) string {
 	if rec := s.Task(i); rec.PendingEnd {
 		return rec.Failure.Error
 	}
-	return s.Aborted().Error
+	return s.ends.phaseOf(i).aborted.Error
 }

@@ -10,6 +10,7 @@ import (
 var (
 	ErrUnknownTask   = errors.New("the run has no such task")
 	ErrCancelled     = errors.New("the run was cancelled; a cancelled run does not continue")
+	ErrInFinally     = errors.New("its `finally` has begun; when the run has ended, use `runs retry`")
 	ErrNotDeadLetter = errors.New("only a dead letter can be retried")
 	ErrStopping      = errors.New("its task is being stopped")
 )
@@ -26,12 +27,14 @@ type Rerun struct {
 	Skipped bool
 	// Partitioned holds tasks whose instances other workflows run, some of which are requeued there as by Retry.
 	Partitioned []string
+	// Finally reruns only `finally`. What has not ended counts as cancelled.
+	Finally bool
 	// From holds tasks to rerun with all tasks below them, whatever their state, even in a cancelled run. They fan out anew.
 	From []string
 }
 
 // Reopen returns a state that continues from records, such as those of a run that is over, and reruns part of it. State.Start
-// returns the first decisions. The instances of tasks that fan out anew are removed; the others may have a different index than
+// returns the first decisions. Whatever it reruns, `finally` runs again as a whole. The instances of tasks that fan out anew are removed; the others may have a different index than
 // in records. The error wraps one of those above.
 func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (*State, error) {
 	s := Restore(g, records, options...)
@@ -44,7 +47,10 @@ func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (
 		from = append(from, i)
 	}
 	if again.Failed || again.Skipped || len(from) > 0 {
-		s.ends.cancelled, s.ends.aborted = false, Abort{}
+		s.ends.tasksPhase.cancelled, s.ends.tasksPhase.aborted = false, Abort{}
+	}
+	if again.Finally && !s.ends.tasksPhase.isOver() {
+		s.ends.tasksPhase.cancelled = true
 	}
 	var dead []string
 	for _, name := range again.Tasks {
@@ -67,6 +73,13 @@ func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (
 		}
 		dead = append(dead, name)
 	}
+	isAnew := again.Failed || again.Skipped || again.Finally || len(from)+len(dead) > 0
+	if finally := s.ends.finally; isAnew {
+		finally.cancelled, finally.aborted = false, Abort{}
+		for i := finally.from; i < finally.to; i++ {
+			from = append(from, i)
+		}
+	}
 	anew := s.retries.below(from)
 	if len(from) > 0 {
 		s.records.forget(anew)
@@ -78,7 +91,7 @@ func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (
 	case again.Skipped:
 		what = skippedOnly
 	}
-	if what != "" || len(from) > 0 || len(dead) > 0 {
+	if isAnew {
 		var put []int
 		for _, name := range dead {
 			// A dropped instance returns with its task.

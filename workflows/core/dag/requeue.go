@@ -16,7 +16,11 @@ const (
 // tasks selected by what; and the tasks in anew. It visits every task, like a halt.
 func (r *retries) requeue(dead []int, what string, anew []bool) {
 	dead = slices.Compact(slices.Sorted(slices.Values(dead)))
-	wasHalted := r.ends.halted()
+	p := r.ends.tasksPhase // all of `finally` is in anew, or nothing of it
+	if len(dead) > 0 {
+		p = r.ends.phaseOf(dead[0])
+	}
+	wasHalted := r.ends.halted(p)
 	again := slices.Clone(anew) // tasks below these are decided anew
 	for i, rec := range r.tasks {
 		task := r.taskOf(i)
@@ -49,7 +53,7 @@ func (r *retries) requeue(dead []int, what string, anew []bool) {
 	}
 	r.derive()
 	r.markRetried(anew)
-	r.reviveSkipped(again, wasHalted && !r.ends.halted())
+	r.reviveSkipped(again, p, wasHalted && !r.ends.halted(p))
 	r.derive()
 	for _, i := range slices.Compact(resumed) {
 		if r.ready.progress[i].open == 0 { // otherwise something above it continues as well
@@ -98,20 +102,18 @@ func (r *retries) revive(g *group, reasons ...string) bool {
 // markRetried marks tasks that are rerun on request as requeued by hand if another task keeps the run halted, so that they may
 // start regardless.
 func (r *retries) markRetried(tasks []bool) {
-	if !r.ends.halted() {
-		return
-	}
 	for i, insisted := range tasks {
-		if insisted {
+		if insisted && r.ends.halted(r.ends.phaseOf(i)) {
 			r.set(i, r.fresh(i, true))
 		}
 	}
 }
 
-// reviveSkipped makes skipped tasks pending again: those below tasks that are rerun and, if the halt is lifted, those that the halt
-// skipped.
-func (r *retries) reviveSkipped(again []bool, lifted bool) {
+// reviveSkipped makes skipped tasks pending again: those below tasks that are rerun and, if the halt of a phase is lifted, those that
+// the halt skipped.
+func (r *retries) reviveSkipped(again []bool, p *phase, isLifted bool) {
 	for i := range r.ready.progress {
+		lifted := isLifted && p.contains(i)
 		again[i] = again[i] || slices.ContainsFunc(r.graph.nodes[i].parents, func(p int) bool { return again[p] })
 		rec := r.tasks[i]
 		g := r.instances(i)

@@ -12,23 +12,41 @@ type RestoreOption func(*State)
 // the failed task with the lowest index.
 func WithRunState(c *historyv1.RunState) RestoreOption {
 	return func(s *State) {
-		end := c.GetAbort()
-		s.ends.aborted = Abort{State: end.GetState(), Reason: end.GetReason(), Error: end.GetError()}
-		s.ends.cancelled = c.GetCancelled() || end.GetState() != ""
-		if i, ok := s.records.graph.Index(c.GetFirstFailure()); ok {
-			s.ends.first = i
-		}
+		s.ends.tasksPhase.restore(s.records.graph, c.GetCancelled(), c.GetAbort(), c.GetFirstFailure())
+		f := c.GetFinally()
+		s.ends.finally.restore(s.records.graph, f.GetCancelled(), f.GetAbort(), f.GetFirstFailure())
+		s.ends.finallyBegan = f.GetBegan()
 	}
+}
+
+// restore takes over what is not derived from records.
+func (p *phase) restore(g *Graph, isCancelled bool, abort *v1.Run, firstFailure string) {
+	p.aborted = Abort{State: abort.GetState(), Reason: abort.GetReason(), Error: abort.GetError()}
+	p.cancelled = isCancelled || abort.GetState() != ""
+	if i, ok := g.Index(firstFailure); ok {
+		p.first = i
+	}
+}
+
+// save returns what is not derived from records.
+func (p *phase) save(g *Graph) (abort *v1.Run, firstFailure string) {
+	if p.first >= 0 {
+		firstFailure = g.Name(p.first)
+	}
+	if a := p.aborted; a != (Abort{}) {
+		abort = &v1.Run{State: a.State, Reason: a.Reason, Error: a.Error}
+	}
+	return abort, firstFailure
 }
 
 // Save hands the state over to the next execution. A task that has not begun is left out, unless it may start despite a halt.
 func (s *State) Save(c *historyv1.RunState) {
-	c.Cancelled = s.ends.cancelled
-	if s.ends.first >= 0 {
-		c.FirstFailure = s.records.graph.Name(s.ends.first)
-	}
-	if a := s.ends.aborted; a != (Abort{}) {
-		c.Abort = &v1.Run{State: a.State, Reason: a.Reason, Error: a.Error}
+	g := s.records.graph
+	c.Cancelled = s.ends.tasksPhase.cancelled
+	c.Abort, c.FirstFailure = s.ends.tasksPhase.save(g)
+	if finally := s.ends.finally; s.ends.finallyBegan || finally.cancelled {
+		c.Finally = &historyv1.FinallyState{Began: s.ends.finallyBegan, Cancelled: finally.cancelled}
+		c.Finally.Abort, c.Finally.FirstFailure = finally.save(g)
 	}
 	for i, rec := range s.records.tasks {
 		if rec.State != v1.TaskPending || rec.Claim != 0 || rec.Retried {

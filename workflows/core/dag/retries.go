@@ -21,8 +21,10 @@ func (r *retries) mayRetry(i int) error {
 	switch {
 	case !r.has(i):
 		return ErrUnknownTask
-	case r.ends.cancelled:
+	case r.ends.isCancelled(i):
 		return ErrCancelled
+	case r.isClosed(i):
+		return ErrInFinally
 	case r.tasks[i].State != v1.TaskDeadLetter:
 		return fmt.Errorf("task %q is %s: %w", r.name(i), r.tasks[i].State, ErrNotDeadLetter)
 	case r.tasks[r.taskOf(i)].PendingEnd:
@@ -36,12 +38,19 @@ func (r *retries) mayRequeue(task int) error {
 	switch {
 	case !r.has(task):
 		return ErrUnknownTask
-	case r.ends.cancelled:
+	case r.ends.isCancelled(task):
 		return ErrCancelled
+	case r.isClosed(task):
+		return ErrInFinally
 	case !r.isPartitioned(task) || !v1.IsTaskTerminal(r.tasks[task].State):
 		return fmt.Errorf("task %q: %w", r.name(task), ErrNotPartitioned)
 	}
 	return nil
+}
+
+// isClosed reports whether a task may not run again because `finally` has begun, which has seen how the task ended.
+func (r *retries) isClosed(i int) bool {
+	return r.ends.finallyBegan && r.ends.phaseOf(i) != r.ends.finally
 }
 
 // repeat retries a task whose attempt has failed, or ends it. rec describes the failure.
@@ -92,7 +101,7 @@ func (r *retries) attemptEnded(e Ended) {
 	rec := r.tasks[e.Task]
 	rec.Reason, rec.Error = e.Reason, e.Error
 	partitioned := r.isPartitioned(e.Task)
-	if e.State == v1.AttemptMoved && !r.ends.cancelled && !rec.PendingEnd && !partitioned {
+	if e.State == v1.AttemptMoved && !r.ends.isCancelled(e.Task) && !rec.PendingEnd && !partitioned {
 		if r.ends.mayStart(e.Task) {
 			r.ready.enqueue(e.Task, rec)
 		} else {
@@ -106,8 +115,8 @@ func (r *retries) attemptEnded(e Ended) {
 	case rec.State == v1.TaskCompleted:
 	case rec.PendingEnd:
 		rec.State, rec.Reason, rec.Error, rec.Final = rec.Failure.State, rec.Failure.Reason, rec.Failure.Error, false
-	case r.ends.cancelled:
-		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, cmp.Or(r.ends.aborted.Error, rec.Error)
+	case r.ends.isCancelled(e.Task):
+		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonRunCancelled, cmp.Or(r.ends.phaseOf(e.Task).aborted.Error, rec.Error)
 	case partitioned && e.State == v1.TaskSkipped:
 		rec.State = v1.TaskSkipped
 	}
@@ -125,7 +134,7 @@ func (r *retries) resume(task int) {
 		return
 	}
 	g.halted = ""
-	if r.tasks[task].State == v1.TaskRunning && !r.tasks[task].PendingEnd && !r.ends.cancelled && r.revive(g, v1.ReasonMaxFailures, v1.ReasonHalt) {
+	if r.tasks[task].State == v1.TaskRunning && !r.tasks[task].PendingEnd && !r.ends.isCancelled(task) && r.revive(g, v1.ReasonMaxFailures, v1.ReasonHalt) {
 		r.fanOuts.start(task)
 	}
 }

@@ -25,8 +25,12 @@ func (s *starts) settle() {
 	s.ready.settled = s.ready.settled[:0]
 }
 
-// decide begins or skips a task whose parents have settled, or requests the value of its condition.
+// decide begins or skips a task whose parents have settled, or requests the value of its condition. A task of `finally` waits for
+// all others first.
 func (s *starts) decide(i int) {
+	if s.ends.finally.contains(i) && !s.ends.finallyBegan {
+		return
+	}
 	switch v := s.ready.verdict(i); v.action {
 	case toSkip:
 		s.ends.skip(i, v.reason, v.text)

@@ -27,7 +27,8 @@ type State struct {
 func newState(g *Graph) *State {
 	s := &State{records: newRecords(g)}
 	s.ready = newReadiness(s.records)
-	s.ends = &ends{records: s.records, ready: s.ready, first: -1}
+	from, to := g.Finally()
+	s.ends = &ends{records: s.records, ready: s.ready, tasksPhase: newPhase(0, from), finally: newPhase(from, to)}
 	s.fanOuts = &fanOuts{records: s.records, ready: s.ready, ends: s.ends}
 	s.ends.fanOuts = s.fanOuts
 	s.starts = &starts{records: s.records, ready: s.ready, ends: s.ends, fanOuts: s.fanOuts}
@@ -42,12 +43,15 @@ func New(g *Graph) *State { return Restore(g, nil) }
 // Back-offs have their full delay, and requests for a node keep their claim. Start may be called at any time to get the pending
 // decisions again. events holds the events that came before the run was to begin.
 func (s *State) Start(events ...Event) Decisions {
-	switch {
-	case s.ends.remaining == 0:
-	case s.ends.cancelled:
-		s.ends.cancelAll()
-	case s.ends.halted():
-		s.ends.haltAll()
+	s.ends.started = true
+	for _, p := range []*phase{s.ends.tasksPhase, s.ends.finally} {
+		switch {
+		case p.isOver():
+		case p.cancelled:
+			s.ends.cancelAll(p)
+		case s.ends.halted(p):
+			s.ends.haltAll(p)
+		}
 	}
 	for k := range s.records.groups {
 		task := s.records.groups[k].task
@@ -57,6 +61,7 @@ func (s *State) Start(events ...Event) Decisions {
 	}
 	s.starts.settle()
 	s.starts.decideAll()
+	s.beginFinally()
 	s.applyAll(events)
 	for i, rec := range s.records.tasks {
 		switch {
@@ -68,7 +73,7 @@ func (s *State) Start(events ...Event) Decisions {
 			s.records.round.backoff = append(s.records.round.backoff, i)
 		case rec.State == v1.TaskQueued:
 			s.records.round.place = append(s.records.round.place, i)
-		case s.records.isDispatched(i) && (s.ends.cancelled || rec.PendingEnd):
+		case s.records.isDispatched(i) && (s.ends.isCancelled(i) || rec.PendingEnd):
 			s.records.round.stop = append(s.records.round.stop, i)
 		}
 	}
@@ -78,7 +83,7 @@ func (s *State) Start(events ...Event) Decisions {
 // Apply applies events in order and returns the resulting decisions. Many events in one call lead to the same state as one call
 // for each. After the end of the run Apply is a no-op.
 func (s *State) Apply(events ...Event) Decisions {
-	if s.ends.remaining == 0 {
+	if s.ends.isOver() {
 		return Decisions{}
 	}
 	s.applyAll(events)
@@ -88,11 +93,12 @@ func (s *State) Apply(events ...Event) Decisions {
 // applyAll applies events to the state.
 func (s *State) applyAll(events []Event) {
 	for _, e := range events {
-		if s.ends.remaining == 0 {
+		if s.ends.isOver() {
 			break // a Cancel after the last end comes too late, even in the same call
 		}
 		e.apply(s)
 		s.starts.settle()
+		s.beginFinally()
 	}
 }
 
@@ -109,16 +115,23 @@ func (s *State) Counts() map[string]int { return maps.Clone(s.records.counts) }
 func (s *State) Count(state string) int { return s.records.counts[state] }
 
 // Over reports whether the run has ended.
-func (s *State) Over() bool { return s.ends.remaining == 0 }
+func (s *State) Over() bool { return s.ends.isOver() }
 
-// Cancelled reports whether the run was cancelled or aborted before it was over.
-func (s *State) Cancelled() bool { return s.ends.cancelled }
+// Cancelled reports whether the tasks of the run were cancelled or aborted before they had ended.
+func (s *State) Cancelled() bool { return s.ends.tasksPhase.cancelled }
 
-// Aborted returns the Abort that ends the run, or a zero Abort if none does. After a Cancel it holds only the Error.
-func (s *State) Aborted() Abort { return s.ends.aborted }
+// IsEnding reports whether what is open of the run was cancelled or aborted: its tasks or, once that has begun, its `finally`.
+func (s *State) IsEnding() bool { return s.ends.current().cancelled }
+
+// Aborted returns the Abort that ends what is open of the run, or a zero Abort if none does. After a Cancel it holds only the
+// Error.
+func (s *State) Aborted() Abort { return s.ends.current().aborted }
+
+// IsCancelled reports whether the phase of a task or instance was cancelled or aborted.
+func (s *State) IsCancelled(i int) bool { return s.ends.isCancelled(i) }
 
 // FirstFailure returns the first task that failed the run, or -1.
-func (s *State) FirstFailure() int { return s.ends.first }
+func (s *State) FirstFailure() int { return s.ends.tasksPhase.first }
 
 // MayRetry returns why a task or instance cannot be requeued, or nil if it can.
 func (s *State) MayRetry(i int) error { return s.retries.mayRetry(i) }

@@ -13,22 +13,29 @@ const (
 	maxAncestorEnds = 1000
 )
 
-// ancestorEnds returns how each ancestor of a task has ended.
+// ancestorEnds returns how each ancestor of a task has ended. A task in `finally` sees all tasks outside of it, too.
 func (s *State) ancestorEnds(task int) *historyv1.AncestorEnds {
 	if part := s.Input.GetPartition(); part != nil {
 		return part.GetEnds()
 	}
 	parents := map[int]bool{}
-	for _, p := range s.graph.Parents(task) {
+	for _, p := range s.parentsOf(task) {
 		parents[p] = true
+	}
+	above := s.graph.Ancestors(task)
+	isFinally := s.graph.IsFinally(task)
+	if tasks, _ := s.graph.Finally(); isFinally {
+		for i := tasks - 1; i >= 0; i-- {
+			above = append(above, i)
+		}
 	}
 	ends := &historyv1.AncestorEnds{}
 	var far []string // completed ancestors that are not parents
 	size := 0
-	for _, i := range s.graph.Ancestors(task) {
-		rec, name := s.core.Task(i), s.graph.Name(i)
+	for _, i := range above {
+		rec, name := s.endOf(i), s.graph.Name(i)
 		if rec.State != v1.TaskCompleted || rec.ExitCode != 0 || rec.Attempt > 0 || s.graph.FansOut(i) {
-			if parents[i] || len(ends.Others) < maxAncestorEnds {
+			if parents[i] || isFinally || len(ends.Others) < maxAncestorEnds {
 				ends.Others = append(ends.Others, s.ancestorEnd(i, rec, parents[i]))
 			}
 			continue
@@ -39,7 +46,7 @@ func (s *State) ancestorEnds(task int) *historyv1.AncestorEnds {
 			far = append(far, name)
 		}
 	}
-	if size <= maxCompletedNames {
+	if size <= maxCompletedNames || isFinally {
 		ends.Completed = append(ends.Completed, far...)
 	}
 	if len(ends.Completed)+len(ends.Others) == 0 {

@@ -108,7 +108,7 @@ func (s *State) isWanted(q Question) bool {
 // EvaluateRequest returns the request that evaluates the queued questions.
 func (d *Draft) EvaluateRequest() (*historyv1.EvaluateRequest, *Call) {
 	req := &historyv1.EvaluateRequest{
-		Chain: d.Chain, CacheScope: d.cacheScope(), Parents: d.views,
+		Chain: d.Chain, CacheScope: d.cacheScope(), Parents: d.views, Run: d.runView(),
 		Workflow: &historyv1.WorkflowView{
 			Name:    d.Input.GetDefinition().GetName(),
 			RunId:   d.RunID,

@@ -113,6 +113,9 @@ func (d *Draft) ExecuteRequest(u *flight.Unit, now time.Time) (*historyv1.Execut
 	if req.RunInput, call = d.share(&d.input, "input", d.Input.GetInput(), now); call != nil {
 		return nil, call
 	}
+	if d.core.IsFinally(task) || d.Input.GetPartition() != nil {
+		req.RunView = d.runView()
+	}
 	if part := d.Input.GetPartition(); part != nil {
 		req.Parents, req.Views = part.GetParents(), part.GetViews()
 		return req, d.shareAncestors(req, task)
@@ -143,6 +146,9 @@ func (d *Draft) PartitionInput(o *fanout.Opening) (*historyv1.RunInput, *Call) {
 	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ContinueOnError = nil, "", "", "", "", false
 	part.Items, part.Paused, part.Ends = d.records.Of(o.Task).Items, d.flight.IsPaused(), d.ancestorEnds(o.Task)
 	part.Parents, part.Views = d.parents, d.views
+	if d.graph.IsFinally(o.Task) {
+		part.RunView = d.runView()
+	}
 	return &historyv1.RunInput{
 		Definition: &v1.Definition{Name: in.GetDefinition().GetName(), Context: d.fanOuts.Context(), Tasks: map[string]*v1.TaskDefinition{name: task}},
 		Input:      in.GetInput(), References: map[string]*historyv1.ConditionReferences{name: refs},

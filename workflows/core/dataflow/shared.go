@@ -71,7 +71,7 @@ func (d *Draft) shareAncestors(req *historyv1.ExecuteRequest, task int) *Call {
 // ancestorsVersion returns a number that changes when an ancestor of a task has been rerun.
 func (s *State) ancestorsVersion(task int) uint64 {
 	h := fnv.New64a()
-	for _, i := range s.graph.Ancestors(task) {
+	for _, i := range s.graph.Ancestors(task) { // a task in finally begins only after all others have ended for good
 		rec := s.core.Task(i)
 		h.Write([]byte(fmt.Sprintln(i, rec.Claim, rec.State, s.records.Of(i).Reopenings)))
 	}

@@ -29,6 +29,7 @@ type State struct {
 	flight   *flight.State
 	fanOuts  *fanout.State
 	commands *command.State
+	Trigger  string // what has started the generation
 
 	context, input shared
 	version        int64             // of the newest stored object

@@ -1,8 +1,11 @@
 package dataflow
 
 import (
+	"slices"
+
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/names"
 )
 
@@ -21,15 +24,19 @@ func (d *Draft) addViews(ancestors []string) *Call {
 		if call != nil {
 			return call
 		}
-		own := d.records.Of(i)
-		d.views[name] = &historyv1.ParentView{State: d.core.Task(i).State, Result: own.Result(), Record: own.ResultKey, FanOut: fanOut}
+		own, rec := d.records.Of(i), d.endOf(i)
+		d.views[name] = &historyv1.ParentView{
+			State: rec.State, Result: own.Result(), Record: own.ResultKey, FanOut: fanOut, Reason: rec.Reason, Error: dag.OneLine(rec.Error),
+			Finally: d.graph.IsFinally(i),
+		}
 	}
 	return nil
 }
 
-// addParents adds what a task sees of the outputs of its parents: an output itself if it is small, else its record in the store.
+// addParents adds what a task sees of the outputs of its parents: an output itself if it is small, else its record in the store. In
+// `finally`, the tasks that its expressions name count as parents, too.
 func (d *Draft) addParents(task int) *Call {
-	for parents := d.graph.Parents(task); d.next < len(parents); d.next++ {
+	for parents := d.parentsOf(task); d.next < len(parents); d.next++ {
 		i := parents[d.next]
 		fanOut, call := d.fanOutView(i)
 		if call != nil {
@@ -48,6 +55,51 @@ func (d *Draft) addParents(task int) *Call {
 		d.parents = append(d.parents, out)
 	}
 	return nil
+}
+
+// parentsOf returns the tasks of which a task sees the outputs.
+func (s *State) parentsOf(task int) []int {
+	parents := s.graph.Parents(task)
+	if !s.graph.IsFinally(task) {
+		return parents
+	}
+	named := []int{}
+	refs := s.Input.GetReferences()[s.graph.Name(task)]
+	for _, name := range slices.Concat(refs.GetTasks(), refs.GetFanOut(), refs.GetCache(), refs.GetTemplates()) {
+		if i, ok := s.graph.Index(name); ok && !s.graph.IsFinally(i) {
+			named = append(named, i)
+		}
+	}
+	slices.Sort(named)
+	return append(slices.Compact(named), parents...)
+}
+
+// endOf returns the record of a task that others see. A task that has not ended when `finally` begins was cancelled, and its node is
+// silent.
+func (s *State) endOf(i int) dag.Record {
+	rec := s.core.Task(i)
+	if !v1.IsTaskTerminal(rec.State) && s.core.InFinally() && !s.core.IsFinally(i) {
+		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonNodeSilent, s.records.Of(i).Silent
+	}
+	return rec
+}
+
+// runView returns the outcome of the run's tasks for those of `finally`, or nil before `finally` has begun. It leaves out the input, which
+// they see anyway.
+func (s *State) runView() *historyv1.RunView {
+	if part := s.Input.GetPartition(); part != nil || !s.core.InFinally() {
+		return part.GetRunView()
+	}
+	end := s.core.TasksEnd()
+	in := s.Input
+	view := &historyv1.RunView{
+		Id: s.RunID, Name: in.GetDefinition().GetName(), State: end.State, Reason: end.Reason, Error: end.Error,
+		Generation: in.GetGeneration(), SubmittedBy: s.commands.SubmittedBy, Batch: in.GetBatch(), Trigger: s.Trigger,
+	}
+	for _, i := range s.core.Failed() {
+		view.Failed = append(view.Failed, s.graph.Name(i))
+	}
+	return view
 }
 
 // fanOutView returns what other tasks see of a task's instances, or nil if the task has none. The outputs of an ended task are

@@ -66,11 +66,10 @@ func RestoreCore(c flight.Config, graph *dag.Graph, left *historyv1.RunState, ta
 	if err != nil {
 		return nil, fmt.Errorf("continue the run: %w", err)
 	}
-	if len(again.From) > 0 {
-		for i := range core.Len() {
-			if t := tasks[core.Name(i)]; t != nil && !v1.IsTaskTerminal(core.Task(i).State) {
-				t.Checkpoint = nil // the task starts again from its beginning
-			}
+	for i := range core.Len() {
+		isAnew := len(again.From) > 0 || core.IsFinally(i) && c.Input.GetState() == nil
+		if t := tasks[core.Name(i)]; isAnew && t != nil && !v1.IsTaskTerminal(core.Task(i).State) {
+			t.Checkpoint = nil // the task starts again from its beginning
 		}
 	}
 	return core, nil
@@ -82,7 +81,7 @@ func rerun(c flight.Config) dag.Rerun {
 		return dag.Rerun{}
 	}
 	again := c.Input.GetRerun()
-	return dag.Rerun{Tasks: c.Input.GetRetry(), Failed: again.GetFailed(), Skipped: again.GetSkipped(), From: again.GetFrom()}
+	return dag.Rerun{Tasks: c.Input.GetRetry(), Failed: again.GetFailed(), Skipped: again.GetSkipped(), From: again.GetFrom(), Finally: again.GetFinallyOnly()}
 }
 
 // deadLettersAmong returns the instances that are dead letters in the state that their partition left.

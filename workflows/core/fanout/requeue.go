@@ -32,8 +32,10 @@ func (s *State) MayRequeue(task, number int) error {
 	m := s.of(task)
 	name, p := names.InstanceName(s.core.Name(task), number), m.partition(number)
 	switch {
-	case s.core.Cancelled():
+	case s.core.IsCancelled(task):
 		return dag.ErrCancelled
+	case s.core.InFinally() && !s.core.IsFinally(task):
+		return dag.ErrInFinally
 	case p != nil && !p.GetOver():
 		return fmt.Errorf("task %q: %w", name, ErrOpenPartition)
 	case p.GetCounts()[v1.TaskDeadLetter] == 0 || slices.Contains(m.requeued, int32(number)):

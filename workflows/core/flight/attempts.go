@@ -122,6 +122,8 @@ func (s *State) Due(t Timer, now time.Time) []Effect {
 		s.expire(t.task)
 	case runTimer:
 		s.expireRun()
+	case finallyTimer:
+		s.expireFinally()
 	}
 	return s.take()
 }

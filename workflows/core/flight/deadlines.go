@@ -102,9 +102,45 @@ func (s *State) StartRunDeadline(began, now time.Time) []Effect {
 	return []Effect{After{max(s.runDue.Sub(now), time.Millisecond), "deadline of the run", Timer{kind: runTimer}}}
 }
 
+// StartFinally starts the time-out of `finally`, if it has one.
+func (s *State) StartFinally(now time.Time) []Effect {
+	limit := definition.FinallyTimeout(s.Input.GetDefinition())
+	if limit <= 0 {
+		return nil
+	}
+	if s.finallyDue.IsZero() {
+		s.finallyDue = now.Add(limit)
+	}
+	return []Effect{After{max(s.finallyDue.Sub(now), time.Millisecond), "time-out of finally", Timer{kind: finallyTimer}}}
+}
+
+// expireFinally ends `finally`, because it has taken too long.
+func (s *State) expireFinally() {
+	limit := definition.FinallyTimeout(s.Input.GetDefinition())
+	s.raise(dag.ExpireFinally{Error: fmt.Sprintf("finally did not end within its time-out of %s%s", limit, s.firstWait(0, s.core.Len()))})
+}
+
+// ExcuseSilent lets `finally` begin if all that is left of the other tasks was cancelled and runs on nodes that are silent. Their locks
+// stay held.
+func (s *State) ExcuseSilent() []Effect {
+	if !s.core.Cancelled() || !s.core.HasFinally() || s.core.InFinally() {
+		return nil
+	}
+	for i := range s.core.Len() {
+		own := s.records.Of(i)
+		if _, instances := s.core.Instances(i); !s.core.IsFinally(i) && instances == 0 && !v1.IsTaskTerminal(s.core.Task(i).State) && own.Silent == "" && own.Away == "" {
+			return nil
+		}
+	}
+	return []Effect{Raise{dag.BeginFinally{}}}
+}
+
 // saveDeadline hands the deadline of the run over to the next execution.
 func (s *State) saveDeadline(c *historyv1.RunState) {
 	if !s.runDue.IsZero() {
 		c.DeadlineAt = timestamppb.New(s.runDue)
+	}
+	if !s.finallyDue.IsZero() {
+		c.Finally.DeadlineAt = timestamppb.New(s.finallyDue)
 	}
 }

@@ -54,6 +54,7 @@ type (
 	CancelRun struct {
 		Unit *Unit
 		Why  string // in one line
+		Now  bool   // with its finally
 	}
 	// Settle merges the update of the context that an attempt has left: Settled.
 	Settle struct{ End End }
@@ -180,4 +181,5 @@ const (
 	approvalTimer                  // people have not decided in time
 	deadlineTimer                  // the deadline of a task
 	runTimer                       // the deadline of the run
+	finallyTimer                   // the time-out of finally
 )

@@ -166,7 +166,18 @@ func runFailure(id string, end *historyv1.RunEnd) dag.Ended {
 // stopRun cancels the run of a task.
 func (s *State) stopRun(u *Unit) {
 	u.Run.isCancelled = true
-	s.do(CancelRun{u, phrase.Because("with task "+s.core.Name(u.Lead)+" of run "+s.RunID, s.core.EndReason(u.Lead))})
+	s.do(CancelRun{Unit: u, Why: phrase.Because("with task "+s.core.Name(u.Lead)+" of run "+s.RunID, s.core.EndReason(u.Lead))})
+}
+
+// CancelRunsNow ends the runs of all tasks, with their `finally`.
+func (s *State) CancelRunsNow(why string) []Effect {
+	for _, u := range s.leads() {
+		if u.Run != nil {
+			u.Run.isCancelled = true
+			s.do(CancelRun{Unit: u, Why: phrase.Because("with run "+s.RunID, why), Now: true})
+		}
+	}
+	return s.take()
 }
 
 // restoreRun continues with the run that a task started in the previous execution.

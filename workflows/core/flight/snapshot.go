@@ -92,6 +92,9 @@ func (s *State) Restore(c *historyv1.RunState) []Effect {
 	if c.GetDeadlineAt() != nil {
 		s.runDue = c.GetDeadlineAt().AsTime()
 	}
+	if due := c.GetFinally().GetDeadlineAt(); due != nil {
+		s.finallyDue = due.AsTime()
+	}
 	return s.take()
 }
 

@@ -71,6 +71,8 @@ type State struct {
 
 	due    map[int]bool // tasks whose deadlines run
 	runDue time.Time    // deadline of the run; zero if it has none
+	// finallyDue is the end of the time-out of `finally`; zero if it has not begun or has none.
+	finallyDue time.Time
 }
 
 // New returns the state of a run in which nothing is in flight.

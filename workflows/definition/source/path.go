@@ -53,7 +53,7 @@ func (p *Path) String() string { return render(p.steps()) }
 func (p *Path) Local() string {
 	steps := p.inner()
 	switch {
-	case len(steps) > 2 && steps[0].Name == "tasks":
+	case len(steps) > 2 && holdsTasks(steps[0]):
 		steps = steps[2:]
 	case len(steps) > 1 && steps[0].Name == "defaults":
 		steps = steps[1:]
@@ -63,13 +63,16 @@ func (p *Path) Local() string {
 	return render(steps)
 }
 
-// Task returns the name of the task that contains p.
-func (p *Path) Task() (string, bool) {
-	if steps := p.inner(); len(steps) >= 2 && steps[0].Name == "tasks" {
-		return steps[1].Name, true
+// Task returns the path of the task that contains p, or nil if none does.
+func (p *Path) Task() *Path {
+	if steps := p.inner(); len(steps) >= 2 && holdsTasks(steps[0]) {
+		return steps[1]
 	}
-	return "", false
+	return nil
 }
+
+// holdsTasks reports whether a step from the root of a definition leads to tasks.
+func holdsTasks(step *Path) bool { return step.Name == "tasks" || step.Name == "finally" }
 
 // inner returns the steps of p from the root of the innermost definition that contains it.
 func (p *Path) inner() []*Path {

@@ -170,7 +170,13 @@ type ParentView struct {
 	// Key of the record that holds the complete result; empty if `result` is complete.
 	Record string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
 	// Results of the instances of a fanned-out task; `result` then holds only the exit code.
-	FanOut        *FanOutView `protobuf:"bytes,4,opt,name=fan_out,json=fanOut,proto3" json:"fan_out,omitempty"`
+	FanOut *FanOutView `protobuf:"bytes,4,opt,name=fan_out,json=fanOut,proto3" json:"fan_out,omitempty"`
+	// Reason code of the state; may be empty.
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// First line of the error; may be empty.
+	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	// Whether the task is one of `finally`: expressions there see it as `parent`, and any other as `tasks`.
+	Finally       bool `protobuf:"varint,7,opt,name=finally,proto3" json:"finally,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -231,6 +237,27 @@ func (x *ParentView) GetFanOut() *FanOutView {
 		return x.FanOut
 	}
 	return nil
+}
+
+func (x *ParentView) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ParentView) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *ParentView) GetFinally() bool {
+	if x != nil {
+		return x.Finally
+	}
+	return false
 }
 
 // FanOutView is a fanned-out task as expressions see it.
@@ -535,6 +562,142 @@ func (x *FanOutCounts) GetItems() *Items {
 	return nil
 }
 
+// RunView is the run as notifications see it, and the outcome of its tasks as its `finally` sees it.
+type RunView struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the run.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Name of the workflow.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// State of the run.
+	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// Reason code of how the run ended; empty if it completed or is open.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// What went wrong, in one line.
+	Error string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
+	// Tasks that have failed, sorted.
+	Failed []string `protobuf:"bytes,6,rep,name=failed,proto3" json:"failed,omitempty"`
+	// Generation of the run.
+	Generation int32 `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"`
+	// What started the generation.
+	Trigger string `protobuf:"bytes,8,opt,name=trigger,proto3" json:"trigger,omitempty"`
+	// Who submitted the run; empty if unknown.
+	SubmittedBy string `protobuf:"bytes,9,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
+	// Name shared by runs that were submitted together; empty if none.
+	Batch string `protobuf:"bytes,10,opt,name=batch,proto3" json:"batch,omitempty"`
+	// Input of the run.
+	Input         *structpb.Struct `protobuf:"bytes,11,opt,name=input,proto3" json:"input,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RunView) Reset() {
+	*x = RunView{}
+	mi := &file_switchyard_history_v1_ancestor_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RunView) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RunView) ProtoMessage() {}
+
+func (x *RunView) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_ancestor_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RunView.ProtoReflect.Descriptor instead.
+func (*RunView) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_ancestor_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *RunView) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RunView) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *RunView) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *RunView) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *RunView) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *RunView) GetFailed() []string {
+	if x != nil {
+		return x.Failed
+	}
+	return nil
+}
+
+func (x *RunView) GetGeneration() int32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *RunView) GetTrigger() string {
+	if x != nil {
+		return x.Trigger
+	}
+	return ""
+}
+
+func (x *RunView) GetSubmittedBy() string {
+	if x != nil {
+		return x.SubmittedBy
+	}
+	return ""
+}
+
+func (x *RunView) GetBatch() string {
+	if x != nil {
+		return x.Batch
+	}
+	return ""
+}
+
+func (x *RunView) GetInput() *structpb.Struct {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
 var File_switchyard_history_v1_ancestor_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_ancestor_proto_rawDesc = "" +
@@ -552,13 +715,16 @@ const file_switchyard_history_v1_ancestor_proto_rawDesc = "" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12/\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06output\x12\x16\n" +
 	"\x06record\x18\x03 \x01(\tR\x06record\x12:\n" +
-	"\afan_out\x18\x04 \x01(\v2!.switchyard.history.v1.FanOutViewR\x06fanOut\"\xa9\x01\n" +
+	"\afan_out\x18\x04 \x01(\v2!.switchyard.history.v1.FanOutViewR\x06fanOut\"\xf1\x01\n" +
 	"\n" +
 	"ParentView\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x121\n" +
 	"\x06result\x18\x02 \x01(\v2\x19.switchyard.v1.TaskResultR\x06result\x12\x16\n" +
 	"\x06record\x18\x03 \x01(\tR\x06record\x12:\n" +
-	"\afan_out\x18\x04 \x01(\v2!.switchyard.history.v1.FanOutViewR\x06fanOut\"\xa6\x01\n" +
+	"\afan_out\x18\x04 \x01(\v2!.switchyard.history.v1.FanOutViewR\x06fanOut\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\x12\x18\n" +
+	"\afinally\x18\a \x01(\bR\afinally\"\xa6\x01\n" +
 	"\n" +
 	"FanOutView\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x12\x1c\n" +
@@ -580,7 +746,22 @@ const file_switchyard_history_v1_ancestor_proto_rawDesc = "" +
 	"\fFanOutCounts\x12\x14\n" +
 	"\x05count\x18\x01 \x01(\x05R\x05count\x12\x1c\n" +
 	"\tcompleted\x18\x02 \x01(\x05R\tcompleted\x122\n" +
-	"\x05items\x18\x03 \x01(\v2\x1c.switchyard.history.v1.ItemsR\x05itemsB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
+	"\x05items\x18\x03 \x01(\v2\x1c.switchyard.history.v1.ItemsR\x05items\"\xab\x02\n" +
+	"\aRunView\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x14\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error\x12\x16\n" +
+	"\x06failed\x18\x06 \x03(\tR\x06failed\x12\x1e\n" +
+	"\n" +
+	"generation\x18\a \x01(\x05R\n" +
+	"generation\x12\x18\n" +
+	"\atrigger\x18\b \x01(\tR\atrigger\x12!\n" +
+	"\fsubmitted_by\x18\t \x01(\tR\vsubmittedBy\x12\x14\n" +
+	"\x05batch\x18\n" +
+	" \x01(\tR\x05batch\x12-\n" +
+	"\x05input\x18\v \x01(\v2\x17.google.protobuf.StructR\x05inputB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
 
 var (
 	file_switchyard_history_v1_ancestor_proto_rawDescOnce sync.Once
@@ -594,7 +775,7 @@ func file_switchyard_history_v1_ancestor_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_ancestor_proto_rawDescData
 }
 
-var file_switchyard_history_v1_ancestor_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_switchyard_history_v1_ancestor_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_switchyard_history_v1_ancestor_proto_goTypes = []any{
 	(*Ancestors)(nil),       // 0: switchyard.history.v1.Ancestors
 	(*ParentOutput)(nil),    // 1: switchyard.history.v1.ParentOutput
@@ -603,29 +784,31 @@ var file_switchyard_history_v1_ancestor_proto_goTypes = []any{
 	(*AncestorEnds)(nil),    // 4: switchyard.history.v1.AncestorEnds
 	(*AncestorEnd)(nil),     // 5: switchyard.history.v1.AncestorEnd
 	(*FanOutCounts)(nil),    // 6: switchyard.history.v1.FanOutCounts
-	nil,                     // 7: switchyard.history.v1.Ancestors.ViewsEntry
-	(*structpb.Struct)(nil), // 8: google.protobuf.Struct
-	(*v1.TaskResult)(nil),   // 9: switchyard.v1.TaskResult
-	(*Items)(nil),           // 10: switchyard.history.v1.Items
+	(*RunView)(nil),         // 7: switchyard.history.v1.RunView
+	nil,                     // 8: switchyard.history.v1.Ancestors.ViewsEntry
+	(*structpb.Struct)(nil), // 9: google.protobuf.Struct
+	(*v1.TaskResult)(nil),   // 10: switchyard.v1.TaskResult
+	(*Items)(nil),           // 11: switchyard.history.v1.Items
 }
 var file_switchyard_history_v1_ancestor_proto_depIdxs = []int32{
 	1,  // 0: switchyard.history.v1.Ancestors.parents:type_name -> switchyard.history.v1.ParentOutput
-	7,  // 1: switchyard.history.v1.Ancestors.views:type_name -> switchyard.history.v1.Ancestors.ViewsEntry
+	8,  // 1: switchyard.history.v1.Ancestors.views:type_name -> switchyard.history.v1.Ancestors.ViewsEntry
 	4,  // 2: switchyard.history.v1.Ancestors.ends:type_name -> switchyard.history.v1.AncestorEnds
-	8,  // 3: switchyard.history.v1.ParentOutput.output:type_name -> google.protobuf.Struct
+	9,  // 3: switchyard.history.v1.ParentOutput.output:type_name -> google.protobuf.Struct
 	3,  // 4: switchyard.history.v1.ParentOutput.fan_out:type_name -> switchyard.history.v1.FanOutView
-	9,  // 5: switchyard.history.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
+	10, // 5: switchyard.history.v1.ParentView.result:type_name -> switchyard.v1.TaskResult
 	3,  // 6: switchyard.history.v1.ParentView.fan_out:type_name -> switchyard.history.v1.FanOutView
-	10, // 7: switchyard.history.v1.FanOutView.outputs:type_name -> switchyard.history.v1.Items
+	11, // 7: switchyard.history.v1.FanOutView.outputs:type_name -> switchyard.history.v1.Items
 	5,  // 8: switchyard.history.v1.AncestorEnds.others:type_name -> switchyard.history.v1.AncestorEnd
 	6,  // 9: switchyard.history.v1.AncestorEnd.fan_out:type_name -> switchyard.history.v1.FanOutCounts
-	10, // 10: switchyard.history.v1.FanOutCounts.items:type_name -> switchyard.history.v1.Items
-	2,  // 11: switchyard.history.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	11, // 10: switchyard.history.v1.FanOutCounts.items:type_name -> switchyard.history.v1.Items
+	9,  // 11: switchyard.history.v1.RunView.input:type_name -> google.protobuf.Struct
+	2,  // 12: switchyard.history.v1.Ancestors.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_ancestor_proto_init() }
@@ -640,7 +823,7 @@ func file_switchyard_history_v1_ancestor_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_ancestor_proto_rawDesc), len(file_switchyard_history_v1_ancestor_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

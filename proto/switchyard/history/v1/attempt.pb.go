@@ -122,7 +122,9 @@ type ExecuteRequest struct {
 	// See TaskDefinition.stop.
 	StopSignal string `protobuf:"bytes,43,opt,name=stop_signal,json=stopSignal,proto3" json:"stop_signal,omitempty"`
 	// See TaskDefinition.stop; absent means 10 s.
-	StopGrace     *durationpb.Duration `protobuf:"bytes,44,opt,name=stop_grace,json=stopGrace,proto3" json:"stop_grace,omitempty"`
+	StopGrace *durationpb.Duration `protobuf:"bytes,44,opt,name=stop_grace,json=stopGrace,proto3" json:"stop_grace,omitempty"`
+	// The outcome of the run's tasks; only for a task in `finally`.
+	RunView       *RunView `protobuf:"bytes,45,opt,name=run_view,json=runView,proto3" json:"run_view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -461,6 +463,13 @@ func (x *ExecuteRequest) GetStopSignal() string {
 func (x *ExecuteRequest) GetStopGrace() *durationpb.Duration {
 	if x != nil {
 		return x.StopGrace
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetRunView() *RunView {
+	if x != nil {
+		return x.RunView
 	}
 	return nil
 }
@@ -1681,7 +1690,7 @@ var File_switchyard_history_v1_attempt_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xe9\x0f\n" +
+	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xa4\x10\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -1734,7 +1743,8 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\vstop_signal\x18+ \x01(\tR\n" +
 	"stopSignal\x128\n" +
 	"\n" +
-	"stop_grace\x18, \x01(\v2\x19.google.protobuf.DurationR\tstopGrace\x1a6\n" +
+	"stop_grace\x18, \x01(\v2\x19.google.protobuf.DurationR\tstopGrace\x129\n" +
+	"\brun_view\x18- \x01(\v2\x1e.switchyard.history.v1.RunViewR\arunView\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a[\n" +
@@ -1906,11 +1916,12 @@ var file_switchyard_history_v1_attempt_proto_goTypes = []any{
 	(*structpb.Value)(nil),        // 22: google.protobuf.Value
 	(*Shared)(nil),                // 23: switchyard.history.v1.Shared
 	(*AncestorEnds)(nil),          // 24: switchyard.history.v1.AncestorEnds
-	(*v1.TaskResult)(nil),         // 25: switchyard.v1.TaskResult
-	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
-	(*v1.Workload)(nil),           // 27: switchyard.v1.Workload
-	(*ClaimRef)(nil),              // 28: switchyard.history.v1.ClaimRef
-	(*ParentView)(nil),            // 29: switchyard.history.v1.ParentView
+	(*RunView)(nil),               // 25: switchyard.history.v1.RunView
+	(*v1.TaskResult)(nil),         // 26: switchyard.v1.TaskResult
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(*v1.Workload)(nil),           // 28: switchyard.v1.Workload
+	(*ClaimRef)(nil),              // 29: switchyard.history.v1.ClaimRef
+	(*ParentView)(nil),            // 30: switchyard.history.v1.ParentView
 }
 var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
 	18, // 0: switchyard.history.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
@@ -1930,40 +1941,41 @@ var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
 	21, // 14: switchyard.history.v1.ExecuteRequest.max_lease:type_name -> google.protobuf.Duration
 	1,  // 15: switchyard.history.v1.ExecuteRequest.approved_environments:type_name -> switchyard.history.v1.ApprovedEnvironments
 	21, // 16: switchyard.history.v1.ExecuteRequest.stop_grace:type_name -> google.protobuf.Duration
-	17, // 17: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
-	22, // 18: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
-	3,  // 19: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	25, // 20: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	26, // 21: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	26, // 22: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	26, // 23: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	3,  // 24: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	5,  // 25: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
-	6,  // 26: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
-	21, // 27: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
-	25, // 28: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	3,  // 29: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	26, // 30: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
-	26, // 31: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	3,  // 32: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	5,  // 33: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
-	26, // 34: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	27, // 35: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
-	26, // 36: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
-	0,  // 37: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
-	21, // 38: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	26, // 39: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	26, // 40: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	26, // 41: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
-	28, // 42: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
-	21, // 43: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	28, // 44: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
-	29, // 45: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	25, // 17: switchyard.history.v1.ExecuteRequest.run_view:type_name -> switchyard.history.v1.RunView
+	17, // 18: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
+	22, // 19: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
+	3,  // 20: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	26, // 21: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	27, // 22: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	27, // 23: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	27, // 24: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	3,  // 25: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	5,  // 26: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
+	6,  // 27: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
+	21, // 28: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
+	26, // 29: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	3,  // 30: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	27, // 31: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
+	27, // 32: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	3,  // 33: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	5,  // 34: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
+	27, // 35: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	28, // 36: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
+	27, // 37: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
+	0,  // 38: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
+	21, // 39: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	27, // 40: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	27, // 41: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	27, // 42: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
+	29, // 43: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
+	21, // 44: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	29, // 45: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
+	30, // 46: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_attempt_proto_init() }

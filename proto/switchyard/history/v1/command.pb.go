@@ -32,7 +32,11 @@ type TaskCommand struct {
 	// Who sent the command, or empty if unknown.
 	By string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	// For `approve` and `reject`: the signed decision; absent if the command did not come from a gateway.
-	Decision      *Decision `protobuf:"bytes,4,opt,name=decision,proto3" json:"decision,omitempty"`
+	Decision *Decision `protobuf:"bytes,4,opt,name=decision,proto3" json:"decision,omitempty"`
+	// As in RunCommand.
+	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// As in RunCommand.
+	Now           bool `protobuf:"varint,6,opt,name=now,proto3" json:"now,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -95,6 +99,20 @@ func (x *TaskCommand) GetDecision() *Decision {
 	return nil
 }
 
+func (x *TaskCommand) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *TaskCommand) GetNow() bool {
+	if x != nil {
+		return x.Now
+	}
+	return false
+}
+
 // RunCommand is the argument of the updates `pause`, `resume`, `approve_run` and `reject_run` of a run, and of its signal
 // `cancel`.
 type RunCommand struct {
@@ -104,7 +122,11 @@ type RunCommand struct {
 	// Who sent the command, or empty if unknown.
 	By string `protobuf:"bytes,2,opt,name=by,proto3" json:"by,omitempty"`
 	// For `approve_run` and `reject_run`: the signed decision; absent if the command did not come from a gateway.
-	Decision      *Decision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
+	Decision *Decision `protobuf:"bytes,3,opt,name=decision,proto3" json:"decision,omitempty"`
+	// For `cancel`: ID of the request. A request that is sent again, because its answer was lost, has the same ID.
+	RequestId string `protobuf:"bytes,4,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// For `cancel`: ends `finally`, too.
+	Now           bool `protobuf:"varint,5,opt,name=now,proto3" json:"now,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -158,6 +180,20 @@ func (x *RunCommand) GetDecision() *Decision {
 		return x.Decision
 	}
 	return nil
+}
+
+func (x *RunCommand) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *RunCommand) GetNow() bool {
+	if x != nil {
+		return x.Now
+	}
+	return false
 }
 
 // RetryTaskRequest puts a dead-lettered task of an open run back with its attempts reset to 0: the argument of the
@@ -430,17 +466,23 @@ var File_switchyard_history_v1_command_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/command.proto\x12\x15switchyard.history.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x86\x01\n" +
+	"#switchyard/history/v1/command.proto\x12\x15switchyard.history.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb7\x01\n" +
 	"\vTaskCommand\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\x12;\n" +
-	"\bdecision\x18\x04 \x01(\v2\x1f.switchyard.history.v1.DecisionR\bdecision\"q\n" +
+	"\bdecision\x18\x04 \x01(\v2\x1f.switchyard.history.v1.DecisionR\bdecision\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x05 \x01(\tR\trequestId\x12\x10\n" +
+	"\x03now\x18\x06 \x01(\bR\x03now\"\xa2\x01\n" +
 	"\n" +
 	"RunCommand\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12;\n" +
-	"\bdecision\x18\x03 \x01(\v2\x1f.switchyard.history.v1.DecisionR\bdecision\"6\n" +
+	"\bdecision\x18\x03 \x01(\v2\x1f.switchyard.history.v1.DecisionR\bdecision\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x04 \x01(\tR\trequestId\x12\x10\n" +
+	"\x03now\x18\x05 \x01(\bR\x03now\"6\n" +
 	"\x10RetryTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x0e\n" +
 	"\x02by\x18\x02 \x01(\tR\x02by\"\xf8\x01\n" +

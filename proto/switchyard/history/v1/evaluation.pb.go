@@ -37,7 +37,9 @@ type EvaluateRequest struct {
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,4,opt,name=chain,proto3" json:"chain,omitempty"`
 	// Scope of the cached results to look up: those of one user, or, if empty, those that all other users share.
-	CacheScope    string `protobuf:"bytes,5,opt,name=cache_scope,json=cacheScope,proto3" json:"cache_scope,omitempty"`
+	CacheScope string `protobuf:"bytes,5,opt,name=cache_scope,json=cacheScope,proto3" json:"cache_scope,omitempty"`
+	// The variable `run`, for tasks in `finally`; absent if no condition belongs to one.
+	Run           *RunView `protobuf:"bytes,6,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -105,6 +107,13 @@ func (x *EvaluateRequest) GetCacheScope() string {
 		return x.CacheScope
 	}
 	return ""
+}
+
+func (x *EvaluateRequest) GetRun() *RunView {
+	if x != nil {
+		return x.Run
+	}
+	return nil
 }
 
 // Condition is one expression to evaluate.
@@ -723,147 +732,11 @@ func (x *SaveCachedRequest) GetScope() string {
 	return ""
 }
 
-// RunView is the run as notifications see it.
-type RunView struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the run.
-	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Name of the workflow.
-	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// State of the run.
-	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
-	// Reason code of how the run ended; empty if it completed or is open.
-	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// What went wrong, in one line.
-	Error string `protobuf:"bytes,5,opt,name=error,proto3" json:"error,omitempty"`
-	// Tasks that have failed, sorted.
-	Failed []string `protobuf:"bytes,6,rep,name=failed,proto3" json:"failed,omitempty"`
-	// Generation of the run.
-	Generation int32 `protobuf:"varint,7,opt,name=generation,proto3" json:"generation,omitempty"`
-	// What started the generation.
-	Trigger string `protobuf:"bytes,8,opt,name=trigger,proto3" json:"trigger,omitempty"`
-	// Who submitted the run; empty if unknown.
-	SubmittedBy string `protobuf:"bytes,9,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
-	// Name shared by runs that were submitted together; empty if none.
-	Batch string `protobuf:"bytes,10,opt,name=batch,proto3" json:"batch,omitempty"`
-	// Input of the run.
-	Input         *structpb.Struct `protobuf:"bytes,11,opt,name=input,proto3" json:"input,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RunView) Reset() {
-	*x = RunView{}
-	mi := &file_switchyard_history_v1_evaluation_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RunView) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RunView) ProtoMessage() {}
-
-func (x *RunView) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_evaluation_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RunView.ProtoReflect.Descriptor instead.
-func (*RunView) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_evaluation_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *RunView) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *RunView) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *RunView) GetState() string {
-	if x != nil {
-		return x.State
-	}
-	return ""
-}
-
-func (x *RunView) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *RunView) GetError() string {
-	if x != nil {
-		return x.Error
-	}
-	return ""
-}
-
-func (x *RunView) GetFailed() []string {
-	if x != nil {
-		return x.Failed
-	}
-	return nil
-}
-
-func (x *RunView) GetGeneration() int32 {
-	if x != nil {
-		return x.Generation
-	}
-	return 0
-}
-
-func (x *RunView) GetTrigger() string {
-	if x != nil {
-		return x.Trigger
-	}
-	return ""
-}
-
-func (x *RunView) GetSubmittedBy() string {
-	if x != nil {
-		return x.SubmittedBy
-	}
-	return ""
-}
-
-func (x *RunView) GetBatch() string {
-	if x != nil {
-		return x.Batch
-	}
-	return ""
-}
-
-func (x *RunView) GetInput() *structpb.Struct {
-	if x != nil {
-		return x.Input
-	}
-	return nil
-}
-
 var File_switchyard_history_v1_evaluation_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_evaluation_proto_rawDesc = "" +
 	"\n" +
-	"&switchyard/history/v1/evaluation.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a#switchyard/history/v1/attempt.proto\x1a!switchyard/history/v1/value.proto\x1a\x17switchyard/v1/run.proto\"\xf9\x02\n" +
+	"&switchyard/history/v1/evaluation.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a#switchyard/history/v1/attempt.proto\x1a!switchyard/history/v1/value.proto\x1a\x17switchyard/v1/run.proto\"\xab\x03\n" +
 	"\x0fEvaluateRequest\x12@\n" +
 	"\n" +
 	"conditions\x18\x01 \x03(\v2 .switchyard.history.v1.ConditionR\n" +
@@ -872,7 +745,8 @@ const file_switchyard_history_v1_evaluation_proto_rawDesc = "" +
 	"\bworkflow\x18\x03 \x01(\v2#.switchyard.history.v1.WorkflowViewR\bworkflow\x12\x14\n" +
 	"\x05chain\x18\x04 \x01(\tR\x05chain\x12\x1f\n" +
 	"\vcache_scope\x18\x05 \x01(\tR\n" +
-	"cacheScope\x1a]\n" +
+	"cacheScope\x120\n" +
+	"\x03run\x18\x06 \x01(\v2\x1e.switchyard.history.v1.RunViewR\x03run\x1a]\n" +
 	"\fParentsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x127\n" +
 	"\x05value\x18\x02 \x01(\v2!.switchyard.history.v1.ParentViewR\x05value:\x028\x01\"\x84\x03\n" +
@@ -927,22 +801,7 @@ const file_switchyard_history_v1_evaluation_proto_rawDesc = "" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\tR\x03key\x12;\n" +
 	"\x06result\x18\x04 \x01(\v2#.switchyard.history.v1.CachedResultR\x06result\x12\x14\n" +
-	"\x05scope\x18\x05 \x01(\tR\x05scope\"\xab\x02\n" +
-	"\aRunView\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
-	"\x05state\x18\x03 \x01(\tR\x05state\x12\x16\n" +
-	"\x06reason\x18\x04 \x01(\tR\x06reason\x12\x14\n" +
-	"\x05error\x18\x05 \x01(\tR\x05error\x12\x16\n" +
-	"\x06failed\x18\x06 \x03(\tR\x06failed\x12\x1e\n" +
-	"\n" +
-	"generation\x18\a \x01(\x05R\n" +
-	"generation\x12\x18\n" +
-	"\atrigger\x18\b \x01(\tR\atrigger\x12!\n" +
-	"\fsubmitted_by\x18\t \x01(\tR\vsubmittedBy\x12\x14\n" +
-	"\x05batch\x18\n" +
-	" \x01(\tR\x05batch\x12-\n" +
-	"\x05input\x18\v \x01(\v2\x17.google.protobuf.StructR\x05inputB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
+	"\x05scope\x18\x05 \x01(\tR\x05scopeB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
 
 var (
 	file_switchyard_history_v1_evaluation_proto_rawDescOnce sync.Once
@@ -956,7 +815,7 @@ func file_switchyard_history_v1_evaluation_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_evaluation_proto_rawDescData
 }
 
-var file_switchyard_history_v1_evaluation_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_switchyard_history_v1_evaluation_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_switchyard_history_v1_evaluation_proto_goTypes = []any{
 	(*EvaluateRequest)(nil),       // 0: switchyard.history.v1.EvaluateRequest
 	(*Condition)(nil),             // 1: switchyard.history.v1.Condition
@@ -966,8 +825,8 @@ var file_switchyard_history_v1_evaluation_proto_goTypes = []any{
 	(*ConditionAnswer)(nil),       // 5: switchyard.history.v1.ConditionAnswer
 	(*CachedResult)(nil),          // 6: switchyard.history.v1.CachedResult
 	(*SaveCachedRequest)(nil),     // 7: switchyard.history.v1.SaveCachedRequest
-	(*RunView)(nil),               // 8: switchyard.history.v1.RunView
-	nil,                           // 9: switchyard.history.v1.EvaluateRequest.ParentsEntry
+	nil,                           // 8: switchyard.history.v1.EvaluateRequest.ParentsEntry
+	(*RunView)(nil),               // 9: switchyard.history.v1.RunView
 	(*structpb.Struct)(nil),       // 10: google.protobuf.Struct
 	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
 	(*structpb.Value)(nil),        // 12: google.protobuf.Value
@@ -979,24 +838,24 @@ var file_switchyard_history_v1_evaluation_proto_goTypes = []any{
 }
 var file_switchyard_history_v1_evaluation_proto_depIdxs = []int32{
 	1,  // 0: switchyard.history.v1.EvaluateRequest.conditions:type_name -> switchyard.history.v1.Condition
-	9,  // 1: switchyard.history.v1.EvaluateRequest.parents:type_name -> switchyard.history.v1.EvaluateRequest.ParentsEntry
+	8,  // 1: switchyard.history.v1.EvaluateRequest.parents:type_name -> switchyard.history.v1.EvaluateRequest.ParentsEntry
 	3,  // 2: switchyard.history.v1.EvaluateRequest.workflow:type_name -> switchyard.history.v1.WorkflowView
-	2,  // 3: switchyard.history.v1.Condition.attempt:type_name -> switchyard.history.v1.AttemptView
-	10, // 4: switchyard.history.v1.Condition.template:type_name -> google.protobuf.Struct
-	10, // 5: switchyard.history.v1.Condition.input:type_name -> google.protobuf.Struct
-	11, // 6: switchyard.history.v1.Condition.ttl:type_name -> google.protobuf.Duration
-	12, // 7: switchyard.history.v1.Condition.item:type_name -> google.protobuf.Value
-	13, // 8: switchyard.history.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
-	10, // 9: switchyard.history.v1.WorkflowView.context:type_name -> google.protobuf.Struct
-	10, // 10: switchyard.history.v1.WorkflowView.input:type_name -> google.protobuf.Struct
-	5,  // 11: switchyard.history.v1.EvaluateResponse.answers:type_name -> switchyard.history.v1.ConditionAnswer
-	14, // 12: switchyard.history.v1.ConditionAnswer.items:type_name -> switchyard.history.v1.Items
-	6,  // 13: switchyard.history.v1.ConditionAnswer.cached:type_name -> switchyard.history.v1.CachedResult
-	10, // 14: switchyard.history.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
-	15, // 15: switchyard.history.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
-	16, // 16: switchyard.history.v1.CachedResult.response:type_name -> switchyard.history.v1.ExecuteResponse
-	6,  // 17: switchyard.history.v1.SaveCachedRequest.result:type_name -> switchyard.history.v1.CachedResult
-	10, // 18: switchyard.history.v1.RunView.input:type_name -> google.protobuf.Struct
+	9,  // 3: switchyard.history.v1.EvaluateRequest.run:type_name -> switchyard.history.v1.RunView
+	2,  // 4: switchyard.history.v1.Condition.attempt:type_name -> switchyard.history.v1.AttemptView
+	10, // 5: switchyard.history.v1.Condition.template:type_name -> google.protobuf.Struct
+	10, // 6: switchyard.history.v1.Condition.input:type_name -> google.protobuf.Struct
+	11, // 7: switchyard.history.v1.Condition.ttl:type_name -> google.protobuf.Duration
+	12, // 8: switchyard.history.v1.Condition.item:type_name -> google.protobuf.Value
+	13, // 9: switchyard.history.v1.AttemptView.result:type_name -> switchyard.v1.TaskResult
+	10, // 10: switchyard.history.v1.WorkflowView.context:type_name -> google.protobuf.Struct
+	10, // 11: switchyard.history.v1.WorkflowView.input:type_name -> google.protobuf.Struct
+	5,  // 12: switchyard.history.v1.EvaluateResponse.answers:type_name -> switchyard.history.v1.ConditionAnswer
+	14, // 13: switchyard.history.v1.ConditionAnswer.items:type_name -> switchyard.history.v1.Items
+	6,  // 14: switchyard.history.v1.ConditionAnswer.cached:type_name -> switchyard.history.v1.CachedResult
+	10, // 15: switchyard.history.v1.ConditionAnswer.rendered:type_name -> google.protobuf.Struct
+	15, // 16: switchyard.history.v1.CachedResult.completed_at:type_name -> google.protobuf.Timestamp
+	16, // 17: switchyard.history.v1.CachedResult.response:type_name -> switchyard.history.v1.ExecuteResponse
+	6,  // 18: switchyard.history.v1.SaveCachedRequest.result:type_name -> switchyard.history.v1.CachedResult
 	17, // 19: switchyard.history.v1.EvaluateRequest.ParentsEntry.value:type_name -> switchyard.history.v1.ParentView
 	20, // [20:20] is the sub-list for method output_type
 	20, // [20:20] is the sub-list for method input_type
@@ -1019,7 +878,7 @@ func file_switchyard_history_v1_evaluation_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_evaluation_proto_rawDesc), len(file_switchyard_history_v1_evaluation_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -64,7 +64,9 @@ type Partition struct {
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,18,opt,name=chain,proto3" json:"chain,omitempty"`
 	// Outcomes of the task's ancestors.
-	Ends          *AncestorEnds `protobuf:"bytes,19,opt,name=ends,proto3" json:"ends,omitempty"`
+	Ends *AncestorEnds `protobuf:"bytes,19,opt,name=ends,proto3" json:"ends,omitempty"`
+	// The outcome of the run's tasks; only for a task in `finally`.
+	RunView       *RunView `protobuf:"bytes,20,opt,name=run_view,json=runView,proto3" json:"run_view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -228,6 +230,13 @@ func (x *Partition) GetChain() string {
 func (x *Partition) GetEnds() *AncestorEnds {
 	if x != nil {
 		return x.Ends
+	}
+	return nil
+}
+
+func (x *Partition) GetRunView() *RunView {
+	if x != nil {
+		return x.RunView
 	}
 	return nil
 }
@@ -968,7 +977,7 @@ var File_switchyard_history_v1_fan_out_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_fan_out_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/fan_out.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a$switchyard/history/v1/ancestor.proto\x1a!switchyard/history/v1/value.proto\"\xb1\x06\n" +
+	"#switchyard/history/v1/fan_out.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a$switchyard/history/v1/ancestor.proto\x1a!switchyard/history/v1/value.proto\"\xec\x06\n" +
 	"\tPartition\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -992,7 +1001,8 @@ const file_switchyard_history_v1_fan_out_proto_rawDesc = "" +
 	"\vhalt_reason\x18\x11 \x01(\tR\n" +
 	"haltReason\x12\x14\n" +
 	"\x05chain\x18\x12 \x01(\tR\x05chain\x127\n" +
-	"\x04ends\x18\x13 \x01(\v2#.switchyard.history.v1.AncestorEndsR\x04ends\x1a[\n" +
+	"\x04ends\x18\x13 \x01(\v2#.switchyard.history.v1.AncestorEndsR\x04ends\x129\n" +
+	"\brun_view\x18\x14 \x01(\v2\x1e.switchyard.history.v1.RunViewR\arunView\x1a[\n" +
 	"\n" +
 	"ViewsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x127\n" +
@@ -1092,9 +1102,10 @@ var file_switchyard_history_v1_fan_out_proto_goTypes = []any{
 	(*ParentOutput)(nil),        // 13: switchyard.history.v1.ParentOutput
 	(*Shared)(nil),              // 14: switchyard.history.v1.Shared
 	(*AncestorEnds)(nil),        // 15: switchyard.history.v1.AncestorEnds
-	(*durationpb.Duration)(nil), // 16: google.protobuf.Duration
-	(*structpb.Struct)(nil),     // 17: google.protobuf.Struct
-	(*ParentView)(nil),          // 18: switchyard.history.v1.ParentView
+	(*RunView)(nil),             // 16: switchyard.history.v1.RunView
+	(*durationpb.Duration)(nil), // 17: google.protobuf.Duration
+	(*structpb.Struct)(nil),     // 18: google.protobuf.Struct
+	(*ParentView)(nil),          // 19: switchyard.history.v1.ParentView
 }
 var file_switchyard_history_v1_fan_out_proto_depIdxs = []int32{
 	12, // 0: switchyard.history.v1.Partition.items:type_name -> switchyard.history.v1.Items
@@ -1103,21 +1114,22 @@ var file_switchyard_history_v1_fan_out_proto_depIdxs = []int32{
 	14, // 3: switchyard.history.v1.Partition.context:type_name -> switchyard.history.v1.Shared
 	1,  // 4: switchyard.history.v1.Partition.duration_estimate:type_name -> switchyard.history.v1.DurationEstimate
 	15, // 5: switchyard.history.v1.Partition.ends:type_name -> switchyard.history.v1.AncestorEnds
-	16, // 6: switchyard.history.v1.DurationEstimate.instance:type_name -> google.protobuf.Duration
-	11, // 7: switchyard.history.v1.PartitionReport.counts:type_name -> switchyard.history.v1.PartitionReport.CountsEntry
-	4,  // 8: switchyard.history.v1.PartitionReport.context_updates:type_name -> switchyard.history.v1.ContextUpdate
-	1,  // 9: switchyard.history.v1.PartitionReport.duration_estimate:type_name -> switchyard.history.v1.DurationEstimate
-	17, // 10: switchyard.history.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
-	6,  // 11: switchyard.history.v1.ContextAnswer.verdicts:type_name -> switchyard.history.v1.ContextVerdict
-	8,  // 12: switchyard.history.v1.CollectRequest.items:type_name -> switchyard.history.v1.CollectItem
-	9,  // 13: switchyard.history.v1.CollectRequest.partitions:type_name -> switchyard.history.v1.CollectPartition
-	17, // 14: switchyard.history.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	18, // 15: switchyard.history.v1.Partition.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	16, // 6: switchyard.history.v1.Partition.run_view:type_name -> switchyard.history.v1.RunView
+	17, // 7: switchyard.history.v1.DurationEstimate.instance:type_name -> google.protobuf.Duration
+	11, // 8: switchyard.history.v1.PartitionReport.counts:type_name -> switchyard.history.v1.PartitionReport.CountsEntry
+	4,  // 9: switchyard.history.v1.PartitionReport.context_updates:type_name -> switchyard.history.v1.ContextUpdate
+	1,  // 10: switchyard.history.v1.PartitionReport.duration_estimate:type_name -> switchyard.history.v1.DurationEstimate
+	18, // 11: switchyard.history.v1.ContextUpdate.update:type_name -> google.protobuf.Struct
+	6,  // 12: switchyard.history.v1.ContextAnswer.verdicts:type_name -> switchyard.history.v1.ContextVerdict
+	8,  // 13: switchyard.history.v1.CollectRequest.items:type_name -> switchyard.history.v1.CollectItem
+	9,  // 14: switchyard.history.v1.CollectRequest.partitions:type_name -> switchyard.history.v1.CollectPartition
+	18, // 15: switchyard.history.v1.CollectItem.output:type_name -> google.protobuf.Struct
+	19, // 16: switchyard.history.v1.Partition.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_fan_out_proto_init() }

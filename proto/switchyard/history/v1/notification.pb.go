@@ -546,7 +546,7 @@ var File_switchyard_history_v1_notification_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_notification_proto_rawDesc = "" +
 	"\n" +
-	"(switchyard/history/v1/notification.proto\x12\x15switchyard.history.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a&switchyard/history/v1/evaluation.proto\x1a\x1eswitchyard/v1/definition.proto\"\xe0\x01\n" +
+	"(switchyard/history/v1/notification.proto\x12\x15switchyard.history.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a\x1eswitchyard/v1/definition.proto\"\xe0\x01\n" +
 	"\vNotifyInput\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x120\n" +
@@ -637,7 +637,7 @@ func file_switchyard_history_v1_notification_proto_init() {
 	if File_switchyard_history_v1_notification_proto != nil {
 		return
 	}
-	file_switchyard_history_v1_evaluation_proto_init()
+	file_switchyard_history_v1_ancestor_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

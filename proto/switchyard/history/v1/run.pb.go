@@ -450,7 +450,9 @@ type Rerun struct {
 	// Tasks to redo with everything downstream of them, regardless of their state.
 	From []string `protobuf:"bytes,2,rep,name=from,proto3" json:"from,omitempty"`
 	// Redo instances that were skipped because nothing more of their task was to start.
-	Skipped       bool `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	Skipped bool `protobuf:"varint,3,opt,name=skipped,proto3" json:"skipped,omitempty"`
+	// Run only `finally` again. What had not ended counts as cancelled.
+	FinallyOnly   bool `protobuf:"varint,4,opt,name=finally_only,json=finallyOnly,proto3" json:"finally_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -502,6 +504,13 @@ func (x *Rerun) GetFrom() []string {
 func (x *Rerun) GetSkipped() bool {
 	if x != nil {
 		return x.Skipped
+	}
+	return false
+}
+
+func (x *Rerun) GetFinallyOnly() bool {
+	if x != nil {
+		return x.FinallyOnly
 	}
 	return false
 }
@@ -565,11 +574,12 @@ const file_switchyard_history_v1_run_proto_rawDesc = "" +
 	"\x05tasks\x18\x01 \x03(\tR\x05tasks\x12\x17\n" +
 	"\afan_out\x18\x02 \x03(\tR\x06fanOut\x12\x14\n" +
 	"\x05cache\x18\x03 \x03(\tR\x05cache\x12\x1c\n" +
-	"\ttemplates\x18\x04 \x03(\tR\ttemplates\"M\n" +
+	"\ttemplates\x18\x04 \x03(\tR\ttemplates\"p\n" +
 	"\x05Rerun\x12\x16\n" +
 	"\x06failed\x18\x01 \x01(\bR\x06failed\x12\x12\n" +
 	"\x04from\x18\x02 \x03(\tR\x04from\x12\x18\n" +
-	"\askipped\x18\x03 \x01(\bR\askippedB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
+	"\askipped\x18\x03 \x01(\bR\askipped\x12!\n" +
+	"\ffinally_only\x18\x04 \x01(\bR\vfinallyOnlyB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
 
 var (
 	file_switchyard_history_v1_run_proto_rawDescOnce sync.Once

@@ -74,7 +74,11 @@ type RunState struct {
 	Waiting bool `protobuf:"varint,22,opt,name=waiting,proto3" json:"waiting,omitempty"`
 	// IDs of the newest updates that the run has carried out. One that is sent again, because its answer was lost, gets the
 	// same answer and changes nothing.
-	CarriedOut    []string `protobuf:"bytes,23,rep,name=carried_out,json=carriedOut,proto3" json:"carried_out,omitempty"`
+	CarriedOut []string `protobuf:"bytes,23,rep,name=carried_out,json=carriedOut,proto3" json:"carried_out,omitempty"`
+	// State of `finally`; absent if it has neither begun nor been cancelled.
+	Finally *FinallyState `protobuf:"bytes,24,opt,name=finally,proto3" json:"finally,omitempty"`
+	// Request ID of the cancellation that ended the run's tasks; empty if there is none or if this is unknown.
+	CancelId      string `protobuf:"bytes,25,opt,name=cancel_id,json=cancelId,proto3" json:"cancel_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -270,6 +274,102 @@ func (x *RunState) GetCarriedOut() []string {
 	return nil
 }
 
+func (x *RunState) GetFinally() *FinallyState {
+	if x != nil {
+		return x.Finally
+	}
+	return nil
+}
+
+func (x *RunState) GetCancelId() string {
+	if x != nil {
+		return x.CancelId
+	}
+	return ""
+}
+
+// FinallyState is the state of a run's `finally` that its tasks do not show.
+type FinallyState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether it was cancelled.
+	Cancelled bool `protobuf:"varint,1,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
+	// Predetermined outcome, as in RunState.abort; absent if the outcome is open.
+	Abort *v1.Run `protobuf:"bytes,2,opt,name=abort,proto3" json:"abort,omitempty"`
+	// Name of its first task that failed; empty if there is none.
+	FirstFailure string `protobuf:"bytes,3,opt,name=first_failure,json=firstFailure,proto3" json:"first_failure,omitempty"`
+	// When its time-out expires; absent if it has none.
+	DeadlineAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=deadline_at,json=deadlineAt,proto3" json:"deadline_at,omitempty"`
+	// Whether it has begun.
+	Began         bool `protobuf:"varint,5,opt,name=began,proto3" json:"began,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FinallyState) Reset() {
+	*x = FinallyState{}
+	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FinallyState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FinallyState) ProtoMessage() {}
+
+func (x *FinallyState) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FinallyState.ProtoReflect.Descriptor instead.
+func (*FinallyState) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_run_state_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *FinallyState) GetCancelled() bool {
+	if x != nil {
+		return x.Cancelled
+	}
+	return false
+}
+
+func (x *FinallyState) GetAbort() *v1.Run {
+	if x != nil {
+		return x.Abort
+	}
+	return nil
+}
+
+func (x *FinallyState) GetFirstFailure() string {
+	if x != nil {
+		return x.FirstFailure
+	}
+	return ""
+}
+
+func (x *FinallyState) GetDeadlineAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.DeadlineAt
+	}
+	return nil
+}
+
+func (x *FinallyState) GetBegan() bool {
+	if x != nil {
+		return x.Began
+	}
+	return false
+}
+
 // TaskState is the state of one task across executions of `Run`.
 type TaskState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -344,7 +444,7 @@ type TaskState struct {
 
 func (x *TaskState) Reset() {
 	*x = TaskState{}
-	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[1]
+	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -356,7 +456,7 @@ func (x *TaskState) String() string {
 func (*TaskState) ProtoMessage() {}
 
 func (x *TaskState) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[1]
+	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -369,7 +469,7 @@ func (x *TaskState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskState.ProtoReflect.Descriptor instead.
 func (*TaskState) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_run_state_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_history_v1_run_state_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *TaskState) GetTask() *v1.Task {
@@ -611,7 +711,7 @@ type ApprovalRecord struct {
 
 func (x *ApprovalRecord) Reset() {
 	*x = ApprovalRecord{}
-	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +723,7 @@ func (x *ApprovalRecord) String() string {
 func (*ApprovalRecord) ProtoMessage() {}
 
 func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +736,7 @@ func (x *ApprovalRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovalRecord.ProtoReflect.Descriptor instead.
 func (*ApprovalRecord) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_run_state_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_history_v1_run_state_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ApprovalRecord) GetBy() string {
@@ -672,14 +772,16 @@ type ReopenRequest struct {
 	// Temporal execution that asks.
 	Execution string `protobuf:"bytes,4,opt,name=execution,proto3" json:"execution,omitempty"`
 	// See RunInput.terminated.
-	Terminated    string `protobuf:"bytes,5,opt,name=terminated,proto3" json:"terminated,omitempty"`
+	Terminated string `protobuf:"bytes,5,opt,name=terminated,proto3" json:"terminated,omitempty"`
+	// Whether only `finally` runs again, so that the run ends as the previous generation has.
+	FinallyOnly   bool `protobuf:"varint,6,opt,name=finally_only,json=finallyOnly,proto3" json:"finally_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReopenRequest) Reset() {
 	*x = ReopenRequest{}
-	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -691,7 +793,7 @@ func (x *ReopenRequest) String() string {
 func (*ReopenRequest) ProtoMessage() {}
 
 func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -704,7 +806,7 @@ func (x *ReopenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReopenRequest.ProtoReflect.Descriptor instead.
 func (*ReopenRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_run_state_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_history_v1_run_state_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ReopenRequest) GetRunId() string {
@@ -742,6 +844,13 @@ func (x *ReopenRequest) GetTerminated() string {
 	return ""
 }
 
+func (x *ReopenRequest) GetFinallyOnly() bool {
+	if x != nil {
+		return x.FinallyOnly
+	}
+	return false
+}
+
 // LoadStateRequest asks for a stored part of a RunState.
 type LoadStateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -753,7 +862,7 @@ type LoadStateRequest struct {
 
 func (x *LoadStateRequest) Reset() {
 	*x = LoadStateRequest{}
-	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +874,7 @@ func (x *LoadStateRequest) String() string {
 func (*LoadStateRequest) ProtoMessage() {}
 
 func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_run_state_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +887,7 @@ func (x *LoadStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadStateRequest.ProtoReflect.Descriptor instead.
 func (*LoadStateRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_run_state_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_history_v1_run_state_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *LoadStateRequest) GetKey() string {
@@ -792,7 +901,7 @@ var File_switchyard_history_v1_run_state_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\n" +
-	"%switchyard/history/v1/run_state.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#switchyard/history/v1/attempt.proto\x1a#switchyard/history/v1/fan_out.proto\x1a!switchyard/history/v1/value.proto\x1a\x17switchyard/v1/run.proto\"\xbb\b\n" +
+	"%switchyard/history/v1/run_state.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#switchyard/history/v1/attempt.proto\x1a#switchyard/history/v1/fan_out.proto\x1a!switchyard/history/v1/value.proto\x1a\x17switchyard/v1/run.proto\"\x97\t\n" +
 	"\bRunState\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12@\n" +
@@ -822,14 +931,23 @@ const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\bapproval\x18\x15 \x01(\v2\x1a.switchyard.v1.RunApprovalR\bapproval\x12\x18\n" +
 	"\awaiting\x18\x16 \x01(\bR\awaiting\x12\x1f\n" +
 	"\vcarried_out\x18\x17 \x03(\tR\n" +
-	"carriedOut\x1aZ\n" +
+	"carriedOut\x12=\n" +
+	"\afinally\x18\x18 \x01(\v2#.switchyard.history.v1.FinallyStateR\afinally\x12\x1b\n" +
+	"\tcancel_id\x18\x19 \x01(\tR\bcancelId\x1aZ\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x126\n" +
 	"\x05value\x18\x02 \x01(\v2 .switchyard.history.v1.TaskStateR\x05value:\x028\x01\x1a9\n" +
 	"\vHeldByEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe3\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xce\x01\n" +
+	"\fFinallyState\x12\x1c\n" +
+	"\tcancelled\x18\x01 \x01(\bR\tcancelled\x12(\n" +
+	"\x05abort\x18\x02 \x01(\v2\x12.switchyard.v1.RunR\x05abort\x12#\n" +
+	"\rfirst_failure\x18\x03 \x01(\tR\ffirstFailure\x12;\n" +
+	"\vdeadline_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"deadlineAt\x12\x14\n" +
+	"\x05began\x18\x05 \x01(\bR\x05began\"\xe3\n" +
 	"\n" +
 	"\tTaskState\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
@@ -877,7 +995,7 @@ const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\x0eApprovalRecord\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x9a\x01\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xbd\x01\n" +
 	"\rReopenRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -887,7 +1005,8 @@ const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\texecution\x18\x04 \x01(\tR\texecution\x12\x1e\n" +
 	"\n" +
 	"terminated\x18\x05 \x01(\tR\n" +
-	"terminated\"$\n" +
+	"terminated\x12!\n" +
+	"\ffinally_only\x18\x06 \x01(\bR\vfinallyOnly\"$\n" +
 	"\x10LoadStateRequest\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03keyB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
 
@@ -903,56 +1022,60 @@ func file_switchyard_history_v1_run_state_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_run_state_proto_rawDescData
 }
 
-var file_switchyard_history_v1_run_state_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_switchyard_history_v1_run_state_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_switchyard_history_v1_run_state_proto_goTypes = []any{
 	(*RunState)(nil),              // 0: switchyard.history.v1.RunState
-	(*TaskState)(nil),             // 1: switchyard.history.v1.TaskState
-	(*ApprovalRecord)(nil),        // 2: switchyard.history.v1.ApprovalRecord
-	(*ReopenRequest)(nil),         // 3: switchyard.history.v1.ReopenRequest
-	(*LoadStateRequest)(nil),      // 4: switchyard.history.v1.LoadStateRequest
-	nil,                           // 5: switchyard.history.v1.RunState.TasksEntry
-	nil,                           // 6: switchyard.history.v1.RunState.HeldByEntry
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),       // 8: google.protobuf.Struct
-	(*v1.Run)(nil),                // 9: switchyard.v1.Run
-	(*AwaitAnswerRequest)(nil),    // 10: switchyard.history.v1.AwaitAnswerRequest
-	(*v1.RunApproval)(nil),        // 11: switchyard.v1.RunApproval
-	(*v1.Task)(nil),               // 12: switchyard.v1.Task
-	(*Items)(nil),                 // 13: switchyard.history.v1.Items
-	(*PartitionReport)(nil),       // 14: switchyard.history.v1.PartitionReport
-	(*Checkpoint)(nil),            // 15: switchyard.history.v1.Checkpoint
-	(*DetachedAttempt)(nil),       // 16: switchyard.history.v1.DetachedAttempt
-	(*DurationEstimate)(nil),      // 17: switchyard.history.v1.DurationEstimate
+	(*FinallyState)(nil),          // 1: switchyard.history.v1.FinallyState
+	(*TaskState)(nil),             // 2: switchyard.history.v1.TaskState
+	(*ApprovalRecord)(nil),        // 3: switchyard.history.v1.ApprovalRecord
+	(*ReopenRequest)(nil),         // 4: switchyard.history.v1.ReopenRequest
+	(*LoadStateRequest)(nil),      // 5: switchyard.history.v1.LoadStateRequest
+	nil,                           // 6: switchyard.history.v1.RunState.TasksEntry
+	nil,                           // 7: switchyard.history.v1.RunState.HeldByEntry
+	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 9: google.protobuf.Struct
+	(*v1.Run)(nil),                // 10: switchyard.v1.Run
+	(*AwaitAnswerRequest)(nil),    // 11: switchyard.history.v1.AwaitAnswerRequest
+	(*v1.RunApproval)(nil),        // 12: switchyard.v1.RunApproval
+	(*v1.Task)(nil),               // 13: switchyard.v1.Task
+	(*Items)(nil),                 // 14: switchyard.history.v1.Items
+	(*PartitionReport)(nil),       // 15: switchyard.history.v1.PartitionReport
+	(*Checkpoint)(nil),            // 16: switchyard.history.v1.Checkpoint
+	(*DetachedAttempt)(nil),       // 17: switchyard.history.v1.DetachedAttempt
+	(*DurationEstimate)(nil),      // 18: switchyard.history.v1.DurationEstimate
 }
 var file_switchyard_history_v1_run_state_proto_depIdxs = []int32{
-	7,  // 0: switchyard.history.v1.RunState.created_at:type_name -> google.protobuf.Timestamp
-	5,  // 1: switchyard.history.v1.RunState.tasks:type_name -> switchyard.history.v1.RunState.TasksEntry
-	8,  // 2: switchyard.history.v1.RunState.context:type_name -> google.protobuf.Struct
-	9,  // 3: switchyard.history.v1.RunState.abort:type_name -> switchyard.v1.Run
-	7,  // 4: switchyard.history.v1.RunState.deadline_at:type_name -> google.protobuf.Timestamp
-	6,  // 5: switchyard.history.v1.RunState.held_by:type_name -> switchyard.history.v1.RunState.HeldByEntry
-	10, // 6: switchyard.history.v1.RunState.abandoned:type_name -> switchyard.history.v1.AwaitAnswerRequest
-	11, // 7: switchyard.history.v1.RunState.approval:type_name -> switchyard.v1.RunApproval
-	12, // 8: switchyard.history.v1.TaskState.task:type_name -> switchyard.v1.Task
-	12, // 9: switchyard.history.v1.TaskState.failure:type_name -> switchyard.v1.Task
-	7,  // 10: switchyard.history.v1.TaskState.expanded_at:type_name -> google.protobuf.Timestamp
-	13, // 11: switchyard.history.v1.TaskState.items:type_name -> switchyard.history.v1.Items
-	7,  // 12: switchyard.history.v1.TaskState.ready_at:type_name -> google.protobuf.Timestamp
-	14, // 13: switchyard.history.v1.TaskState.partitions:type_name -> switchyard.history.v1.PartitionReport
-	12, // 14: switchyard.history.v1.TaskState.pending_end:type_name -> switchyard.v1.Task
-	15, // 15: switchyard.history.v1.TaskState.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	16, // 16: switchyard.history.v1.TaskState.detached_attempt:type_name -> switchyard.history.v1.DetachedAttempt
-	14, // 17: switchyard.history.v1.TaskState.previous_partitions:type_name -> switchyard.history.v1.PartitionReport
-	17, // 18: switchyard.history.v1.TaskState.duration_estimate:type_name -> switchyard.history.v1.DurationEstimate
-	2,  // 19: switchyard.history.v1.TaskState.approvals:type_name -> switchyard.history.v1.ApprovalRecord
-	7,  // 20: switchyard.history.v1.TaskState.approval_until:type_name -> google.protobuf.Timestamp
-	7,  // 21: switchyard.history.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
-	1,  // 22: switchyard.history.v1.RunState.TasksEntry.value:type_name -> switchyard.history.v1.TaskState
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	8,  // 0: switchyard.history.v1.RunState.created_at:type_name -> google.protobuf.Timestamp
+	6,  // 1: switchyard.history.v1.RunState.tasks:type_name -> switchyard.history.v1.RunState.TasksEntry
+	9,  // 2: switchyard.history.v1.RunState.context:type_name -> google.protobuf.Struct
+	10, // 3: switchyard.history.v1.RunState.abort:type_name -> switchyard.v1.Run
+	8,  // 4: switchyard.history.v1.RunState.deadline_at:type_name -> google.protobuf.Timestamp
+	7,  // 5: switchyard.history.v1.RunState.held_by:type_name -> switchyard.history.v1.RunState.HeldByEntry
+	11, // 6: switchyard.history.v1.RunState.abandoned:type_name -> switchyard.history.v1.AwaitAnswerRequest
+	12, // 7: switchyard.history.v1.RunState.approval:type_name -> switchyard.v1.RunApproval
+	1,  // 8: switchyard.history.v1.RunState.finally:type_name -> switchyard.history.v1.FinallyState
+	10, // 9: switchyard.history.v1.FinallyState.abort:type_name -> switchyard.v1.Run
+	8,  // 10: switchyard.history.v1.FinallyState.deadline_at:type_name -> google.protobuf.Timestamp
+	13, // 11: switchyard.history.v1.TaskState.task:type_name -> switchyard.v1.Task
+	13, // 12: switchyard.history.v1.TaskState.failure:type_name -> switchyard.v1.Task
+	8,  // 13: switchyard.history.v1.TaskState.expanded_at:type_name -> google.protobuf.Timestamp
+	14, // 14: switchyard.history.v1.TaskState.items:type_name -> switchyard.history.v1.Items
+	8,  // 15: switchyard.history.v1.TaskState.ready_at:type_name -> google.protobuf.Timestamp
+	15, // 16: switchyard.history.v1.TaskState.partitions:type_name -> switchyard.history.v1.PartitionReport
+	13, // 17: switchyard.history.v1.TaskState.pending_end:type_name -> switchyard.v1.Task
+	16, // 18: switchyard.history.v1.TaskState.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	17, // 19: switchyard.history.v1.TaskState.detached_attempt:type_name -> switchyard.history.v1.DetachedAttempt
+	15, // 20: switchyard.history.v1.TaskState.previous_partitions:type_name -> switchyard.history.v1.PartitionReport
+	18, // 21: switchyard.history.v1.TaskState.duration_estimate:type_name -> switchyard.history.v1.DurationEstimate
+	3,  // 22: switchyard.history.v1.TaskState.approvals:type_name -> switchyard.history.v1.ApprovalRecord
+	8,  // 23: switchyard.history.v1.TaskState.approval_until:type_name -> google.protobuf.Timestamp
+	8,  // 24: switchyard.history.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
+	2,  // 25: switchyard.history.v1.RunState.TasksEntry.value:type_name -> switchyard.history.v1.TaskState
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_run_state_proto_init() }
@@ -969,7 +1092,7 @@ func file_switchyard_history_v1_run_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_run_state_proto_rawDesc), len(file_switchyard_history_v1_run_state_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
