@@ -96,6 +96,7 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, width int, style tui.S
 	if run.GetParent() != "" {
 		lines = append(lines, "  parent  "+words.OneLine(run.GetParent()))
 	}
+	at("late since", run.GetLateSince())
 	at("ended  ", run.GetCompletedAt())
 	if run.GetGeneration() > 0 {
 		lines = append(lines, fmt.Sprintf("  generation %d", run.GetGeneration()))

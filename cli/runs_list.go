@@ -26,6 +26,7 @@ type runItem struct {
 	Batch       string `json:"batch,omitempty"`
 	Trigger     string `json:"trigger,omitempty"`
 	Parent      string `json:"parent,omitempty"`
+	LateSince   string `json:"lateSince,omitempty"`
 }
 
 func newRunsList(sys *system) *cobra.Command {
@@ -59,6 +60,7 @@ func newRunsList(sys *system) *cobra.Command {
 	cmd.Flags().StringVar(&req.Owner, "owner", "", "only runs submitted by this user, such as ann@laptop, and the runs started by their tasks")
 	cmd.Flags().StringVar(&req.Batch, "batch", "", "only runs submitted with this --batch")
 	cmd.Flags().StringVar(&req.Text, "text", "", "only runs with one of these words in the description, a task name or the error")
+	cmd.Flags().BoolVar(&req.Late, "late", false, "only runs that took longer than their expectedWithin, or one of whose tasks did")
 	cmd.Flags().BoolVar(&req.Totals, "totals", false, "also show the number of runs in each state, regardless of --state")
 	cmd.Flags().StringVar(&since, "since", "", "only runs newer than a duration such as 10m, or submitted since a time such as 2026-03-14T15:09:26Z")
 	return cmd
@@ -78,15 +80,22 @@ func totalsText(totals map[string]int32) string {
 	return strings.Join(parts, ", ")
 }
 
-// runRows returns the table of runs, with a column for problems if any run has one.
+// runRows returns the table of runs. The columns for late runs and for problems are left out if no run has a value.
 func (s *system) runRows(runs []*v1.Run) [][]string {
 	rows := [][]string{{"ID", "WORKFLOW", "STATE", "TRIGGER", "CREATED"}}
+	hasLate := slices.ContainsFunc(runs, func(run *v1.Run) bool { return run.GetLateSince() != nil })
+	if hasLate {
+		rows[0] = append(rows[0], "LATE SINCE")
+	}
 	hasProblem := slices.ContainsFunc(runs, func(run *v1.Run) bool { return run.GetProblem() != "" })
 	if hasProblem {
 		rows[0] = append(rows[0], "PROBLEM")
 	}
 	for _, run := range runs {
 		row := []string{run.GetId(), run.GetName(), run.GetState(), run.GetTrigger(), s.formatTime(run.GetCreatedAt())}
+		if hasLate {
+			row = append(row, s.formatTime(run.GetLateSince()))
+		}
 		if hasProblem {
 			row = append(row, run.GetProblem())
 		}
@@ -100,5 +109,6 @@ func newRunItem(run *v1.Run) runItem {
 		ID: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(),
 		CreatedAt: output.Timestamp(run.GetCreatedAt()), CompletedAt: output.Timestamp(run.GetCompletedAt()), Problem: run.GetProblem(),
 		SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(), Trigger: run.GetTrigger(), Parent: run.GetParent(),
+		LateSince: output.Timestamp(run.GetLateSince()),
 	}
 }

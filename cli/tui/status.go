@@ -96,7 +96,7 @@ func runHeader(run *v1.Run) *v1.Run {
 		Id: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(), Error: run.GetError(),
 		CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(), Generation: run.GetGeneration(), Problem: run.GetProblem(),
 		SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(), Trigger: run.GetTrigger(), Parent: run.GetParent(), Approval: run.GetApproval(),
-		IdempotencyKey: run.GetIdempotencyKey(),
+		IdempotencyKey: run.GetIdempotencyKey(), LateSince: run.GetLateSince(),
 	}
 }
 

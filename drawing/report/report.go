@@ -140,6 +140,7 @@ func (r Report) facts() []fact {
 	add("reason", run.GetReason())
 	add("problem", run.GetProblem())
 	add("created", r.time(run.GetCreatedAt()))
+	add("late since", r.time(run.GetLateSince()))
 	add("ended", r.time(run.GetCompletedAt()))
 	if run.GetCreatedAt() != nil {
 		end := r.Now

@@ -13,6 +13,14 @@ import (
 // Note returns a one-line remark about a task beyond its state. If now is zero, the remark omits
 // remaining times and so changes only with the task.
 func Note(t *v1.Task, now time.Time) string {
+	if t.GetLateSince() != nil {
+		return JoinNote("late", remark(t, now))
+	}
+	return remark(t, now)
+}
+
+// remark returns the note of a task that is not late.
+func remark(t *v1.Task, now time.Time) string {
 	text, _, _ := strings.Cut(t.GetError(), "\n")
 	text = OneLine(text)
 	if t.GetHeld() && !v1.HasTaskEnded(t) {

@@ -86,6 +86,9 @@ func (f RunFilter) Query() string {
 	if f.GetSince() != nil {
 		conditions = append(conditions, names.SubmittedAttribute+" >= "+QuoteTime(f.GetSince()))
 	}
+	if f.GetLate() {
+		conditions = append(conditions, names.LateSinceAttribute+" IS NOT NULL")
+	}
 	return strings.Join(conditions, " AND ")
 }
 

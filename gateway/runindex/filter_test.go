@@ -47,7 +47,7 @@ func TestFilterQueriesEveryField(t *testing.T) {
 	since := timestamppb.New(noon)
 	filter, err := f.index().Filter(operator(t), &v1.ListRunsRequest{
 		Name: "build", State: v1.RunRejected, Trigger: v1.TriggerSchedule, Parent: "parent", Node: "n1", Type: "shell", Label: "gpu",
-		Text: "disk", Batch: "nightly", Owner: "ann", Since: since,
+		Text: "disk", Batch: "nightly", Owner: "ann", Since: since, Late: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestFilterQueriesEveryField(t *testing.T) {
 		RunsQuery, stateQueries[v1.RunRejected], names.WorkflowAttribute + " = 'build'", names.TriggerAttribute + " = '" + v1.TriggerSchedule + "'",
 		names.ParentAttribute + " = 'parent-a2'", names.NodesAttribute + " = 'n1'", names.TypesAttribute + " = 'shell'",
 		names.LabelsAttribute + " = 'gpu'", names.TextAttribute + " = 'disk'", names.BatchAttribute + " = 'nightly'",
-		names.OwnerAttribute + " IN ('ann', 'ann (unverified)')", names.SubmittedAttribute + " >= '2026-05-01T12:00:00Z'",
+		names.OwnerAttribute + " IN ('ann', 'ann (unverified)')", names.SubmittedAttribute + " >= '2026-05-01T12:00:00Z'", names.LateSinceAttribute + " IS NOT NULL",
 	} {
 		if !strings.Contains(query, condition) {
 			t.Errorf("the query has no condition %s: %s", condition, query)

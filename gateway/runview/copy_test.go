@@ -26,7 +26,7 @@ func TestCopiesKeepEveryField(t *testing.T) {
 		"a task":            prototest.Missing(CopyWithoutInstances(task), "instances", "created_at", "dead_lettered_at", "name", "workload", "lease_until"),
 		"a brief task":      prototest.Missing(briefOf("a", of, nil), "instances", "attempts", "created_at", "dead_lettered_at", "name", "workload", "lease_until"),
 		"a brief instance":  prototest.Missing(BriefInstance(instance), "attempts", "lead", "dead_lettered_at", "item", "workload", "lease_until"),
-		"an instance alone": prototest.Missing(shown, "instances", "attempts", "count", "counts", "dead_lettered_at", "name", "workload", "lease_until"),
+		"an instance alone": prototest.Missing(shown, "instances", "attempts", "count", "counts", "dead_lettered_at", "name", "workload", "lease_until", "late_since"),
 		"a brief result":    prototest.Missing(briefResult(task.GetResult()), "stdout", "stderr", "output", "context_update", "image_digest", "container"),
 	} {
 		if len(missing) > 0 {

@@ -166,6 +166,6 @@ func CopyWithoutInstances(t *v1.Task) *v1.Task {
 		DependsOn: t.DependsOn, AssignedAt: t.AssignedAt, StartedAt: t.StartedAt, CompletedAt: t.CompletedAt,
 		ScheduledAfter: t.ScheduledAfter, Attempts: t.Attempts, Suspicions: t.Suspicions, Count: t.Count, Counts: t.Counts,
 		CachedFrom: t.CachedFrom, ChildRun: t.ChildRun, Held: t.Held, QueuedAt: t.QueuedAt,
-		Notice: t.Notice,
+		Notice: t.Notice, LateSince: t.LateSince,
 	}
 }

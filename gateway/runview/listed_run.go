@@ -16,7 +16,7 @@ import (
 // ListedRun returns a run as lists show it.
 func ListedRun(info *workflowpb.WorkflowExecutionInfo) *v1.Run {
 	known := visibility.Decode(info.GetSearchAttributes())
-	return &v1.Run{
+	run := &v1.Run{
 		Id:          info.GetExecution().GetWorkflowId(),
 		Name:        known.Workflow,
 		State:       listedState(info, known),
@@ -31,12 +31,22 @@ func ListedRun(info *workflowpb.WorkflowExecutionInfo) *v1.Run {
 
 		IdempotencyKey: MemoText(info, names.KeyMemo),
 	}
+	setLateSince(run, known)
+	return run
 }
 
-// setOrigin adds the origin of a run, which only Temporal has: the trigger of its newest generation, the parent run, and the
-// idempotency key of the request.
+// setLateSince adds since when a run is late, which only Temporal has.
+func setLateSince(run *v1.Run, known visibility.Attributes) {
+	if !known.LateSince.IsZero() {
+		run.LateSince = timestamppb.New(known.LateSince)
+	}
+}
+
+// setOrigin adds what only Temporal has: the trigger of the newest generation of a run, the parent run, the idempotency key of the
+// request, and since when the run is late.
 func setOrigin(run *v1.Run, info *workflowpb.WorkflowExecutionInfo) {
 	known := visibility.Decode(info.GetSearchAttributes())
+	setLateSince(run, known)
 	run.Trigger, run.Parent, run.IdempotencyKey = known.Trigger, known.Parent, MemoText(info, names.KeyMemo)
 }
 

@@ -208,7 +208,7 @@ func headerOf(run *v1.Run) *v1.Run {
 		Error: run.GetError(), CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(),
 		Generation: run.GetGeneration(), Problem: run.GetProblem(), SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(), Approval: run.GetApproval(),
 		Trigger: run.GetTrigger(), Parent: run.GetParent(), TaskCounts: run.GetTaskCounts(), InstanceCounts: run.GetInstanceCounts(),
-		IdempotencyKey: run.GetIdempotencyKey(),
+		IdempotencyKey: run.GetIdempotencyKey(), LateSince: run.GetLateSince(),
 	}
 }
 
@@ -221,7 +221,7 @@ func briefOf(name string, t *TaskView, running map[string]RunningAttempt) *v1.Ta
 		CompletedAt: t.Task.GetCompletedAt(), ScheduledAfter: t.Task.GetScheduledAfter(),
 		Suspicions: t.Task.GetSuspicions(), Result: briefResult(t.Task.GetResult()),
 		Count: t.Task.Count, Counts: t.counts(name, running), CachedFrom: t.Task.GetCachedFrom(),
-		ChildRun: t.Task.GetChildRun(), Held: t.Task.GetHeld(), QueuedAt: t.Task.GetQueuedAt(), Notice: cmp.Or(t.Task.GetNotice(), t.instanceNotice(name)),
+		ChildRun: t.Task.GetChildRun(), Held: t.Task.GetHeld(), QueuedAt: t.Task.GetQueuedAt(), LateSince: t.Task.GetLateSince(), Notice: cmp.Or(t.Task.GetNotice(), t.instanceNotice(name)),
 	}
 	if r, ok := t.findAttempt(name, running); ok {
 		b.State, b.AssignedAt, b.StartedAt, b.Notice, b.Workload = shownRunning(b.State), r.assigned, r.Started, r.notice(b.Node), r.workload

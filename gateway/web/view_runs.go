@@ -14,7 +14,7 @@ import (
 )
 
 // runFilters are the query parameters of the run list, named as in the API.
-var runFilters = []string{"state", "name", "text", "owner", "node", "type", "label", "trigger", "batch", "parent", "since", "page"}
+var runFilters = []string{"state", "name", "text", "owner", "node", "type", "label", "trigger", "batch", "parent", "late", "since", "page"}
 
 // runsPageSize is the number of runs on a page.
 const runsPageSize = 50
@@ -99,10 +99,13 @@ func runsRequest(q url.Values, now time.Time) (*v1.ListRunsRequest, error) {
 	}
 	return &v1.ListRunsRequest{
 		State: q.Get("state"), Name: q.Get("name"), Text: q.Get("text"), Owner: q.Get("owner"), Node: q.Get("node"), Type: q.Get("type"),
-		Label: q.Get("label"), Trigger: q.Get("trigger"), Batch: q.Get("batch"), Parent: q.Get("parent"), Since: since,
+		Label: q.Get("label"), Trigger: q.Get("trigger"), Batch: q.Get("batch"), Parent: q.Get("parent"), Late: q.Get("late") == isLate, Since: since,
 		PageToken: q.Get("page"), PageSize: runsPageSize, Totals: true,
 	}, nil
 }
+
+// isLate is the value of the filter that leaves only late runs.
+const isLate = "yes"
 
 // parseSince parses a duration before now, such as "24h", or a time, such as "2026-03-14T15:09:26Z". It returns nil for an
 // empty text.
@@ -133,6 +136,7 @@ func runFilterFields(q url.Values) []filterField {
 		{Name: "label", Label: "Node label"},
 		{Name: "batch", Label: "Batch"},
 		{Name: "parent", Label: "Parent run"},
+		{Name: "late", Label: "Late", Choices: []string{isLate}},
 	}
 	for i := range fields {
 		fields[i].Value = q.Get(fields[i].Name)

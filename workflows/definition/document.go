@@ -91,6 +91,7 @@ func (d *document) check(def *v1.Definition, specs map[string]proto.Message) {
 	workflowRules{d.decoder}.name(def.GetName(), d.base.Field("name"))
 	inputRules{d.decoder}.declared(def)
 	d.duration(def.GetDeadline(), d.base.Field("deadline"))
+	d.durationOr(def.GetExpectedWithin(), d.base.Field("expectedWithin"), `"0" means any time`)
 	workflowRules{d.decoder}.concurrency(def.GetConcurrency(), d.base.Field("concurrency"))
 	scheduleRules{d.decoder}.check(def, d.base.Field("schedule"))
 	workflowRules{d.decoder}.a2a(def, d.base.Field("a2a"))

@@ -29,6 +29,12 @@ func Deadline(task *v1.TaskDefinition) time.Duration { return duration(task.GetD
 // RunDeadline returns the longest time that a run may take; 0 means no limit.
 func RunDeadline(def *v1.Definition) time.Duration { return duration(def.GetDeadline()) }
 
+// ExpectedWithin returns how long a task usually takes at most; 0 means any time.
+func ExpectedWithin(task *v1.TaskDefinition) time.Duration { return duration(task.GetExpectedWithin()) }
+
+// RunExpectedWithin returns how long a run usually takes at most; 0 means any time.
+func RunExpectedWithin(def *v1.Definition) time.Duration { return duration(def.GetExpectedWithin()) }
+
 // CacheTTL returns the maximum age of a cached result of a task; 0 means any age.
 func CacheTTL(task *v1.TaskDefinition) time.Duration { return duration(task.GetCache().GetTtl()) }
 

@@ -268,7 +268,7 @@ const durationPattern = `^([0-9.]+d)?([0-9.]+(ns|us|µs|ms|s|m|h))*$|^0$`
 func stringSchema(field protoreflect.FieldDescriptor, rules fieldRules) object {
 	schema := object{"type": "string"}
 	switch field.FullName() {
-	case "switchyard.v1.TaskDefinition.timeout", "switchyard.v1.TaskDefinition.deadline", "switchyard.v1.TaskDefinition.heartbeat_timeout", "switchyard.v1.TaskDefaults.timeout", "switchyard.v1.TaskDefaults.heartbeat_timeout",
+	case "switchyard.v1.TaskDefinition.timeout", "switchyard.v1.TaskDefinition.deadline", "switchyard.v1.TaskDefinition.expected_within", "switchyard.v1.Definition.expected_within", "switchyard.v1.TaskDefinition.heartbeat_timeout", "switchyard.v1.TaskDefaults.timeout", "switchyard.v1.TaskDefaults.heartbeat_timeout",
 		"switchyard.v1.TaskDefaults.deadline", "switchyard.v1.Definition.deadline", "switchyard.v1.Cache.ttl", "switchyard.v1.ScheduleDefinition.jitter", "switchyard.v1.ScheduleDefinition.catch_up",
 		"switchyard.v1.Stop.grace":
 		schema["type"] = scalarText

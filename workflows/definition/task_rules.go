@@ -54,6 +54,7 @@ func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto
 	variableRules{r.decoder}.secret(task.GetSecretEnv(), task.GetEnv(), at.Field("secretEnv"))
 	r.duration(task.GetTimeout(), at.Field("timeout"))
 	r.duration(task.GetDeadline(), at.Field("deadline"))
+	r.durationOr(task.GetExpectedWithin(), at.Field("expectedWithin"), `"0" means any time`)
 	r.heartbeatTimeout(task.GetHeartbeatTimeout(), at.Field("heartbeatTimeout"))
 	r.stop(task.GetStop(), at.Field("stop"))
 	r.duration(task.GetCache().GetTtl(), at.Field("cache").Field("ttl"))

@@ -210,6 +210,7 @@ const (
 	TypesAttribute       = "SwitchyardTypes"
 	TextAttribute        = "SwitchyardText"
 	SubmittedAttribute   = "SwitchyardSubmitted"
+	LateSinceAttribute   = "SwitchyardLateSince"
 	DeadLettersAttribute = "SwitchyardDeadLetters"
 )
 

@@ -2,10 +2,12 @@ package run
 
 import (
 	"strings"
+	"time"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/calls"
 	"switchyard/workflows/core/child"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/dataflow"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/eventlog"
@@ -91,7 +93,21 @@ func (r *run) showFlight(effect flight.Effect) {
 	case flight.ShowEnd:
 		r.status.EndAttempt(e.End.Ended.Task, e.End, r.now())
 		e.End.Response.AgentEvents = nil // the run has them as events; they are not part of a stored result
+	case flight.ShowLate:
+		r.showLate(e)
 	}
+}
+
+// showLate shows that a task, or the run, is late.
+func (r *run) showLate(e flight.ShowLate) {
+	r.wanted.AddLate(e.Since)
+	rec := dag.Record{}
+	if e.Task != eventlog.WholeRun {
+		rec = r.core.Task(e.Task)
+		r.status.Touch(e.Task)
+	}
+	r.log.Add(r.now(), v1.EventLate, e.Task, rec.Node, rec.Attempt, rec.Claim, e.Text, eventlog.KeyUntil.Of(e.Since.UTC().Format(time.RFC3339)))
+	r.showAttributes()
 }
 
 // showSlot shows which runs hold the run slots that this run waits for, or that it has one if there are none.

@@ -83,6 +83,9 @@ func (s *Status) taskMessage(i int) *v1.Task {
 	if !own.QueuedAt.IsZero() {
 		t.QueuedAt = timestamppb.New(own.QueuedAt)
 	}
+	if !own.LateSince.IsZero() {
+		t.LateSince = timestamppb.New(own.LateSince)
+	}
 	if rec.State == v1.TaskAssigned {
 		t.Notice = own.Silent
 	}

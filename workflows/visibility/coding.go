@@ -48,6 +48,7 @@ func Read(s temporal.SearchAttributes) Attributes {
 	a.Types, _ = s.GetKeywordList(typesKey)
 	a.Text, _ = s.GetString(textKey)
 	a.Submitted, _ = s.GetTime(submittedKey)
+	a.LateSince, _ = s.GetTime(lateSinceKey)
 	letters, _ := s.GetInt64(deadLettersKey)
 	a.DeadLetters = int(letters)
 	return a

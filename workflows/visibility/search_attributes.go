@@ -37,6 +37,8 @@ type Attributes struct {
 	Text string
 	// Submitted is when the run was submitted, in microseconds, the precision of databases.
 	Submitted time.Time
+	// LateSince is since when the run, or the first of its tasks, is late, in microseconds. It stays after the end.
+	LateSince time.Time
 	// DeadLetters is the number of its dead-lettered tasks and instances.
 	DeadLetters int
 }
@@ -69,6 +71,7 @@ var (
 	typesKey       = temporal.NewSearchAttributeKeyKeywordList(names.TypesAttribute)
 	textKey        = temporal.NewSearchAttributeKeyString(names.TextAttribute)
 	submittedKey   = temporal.NewSearchAttributeKeyTime(names.SubmittedAttribute)
+	lateSinceKey   = temporal.NewSearchAttributeKeyTime(names.LateSinceAttribute)
 	deadLettersKey = temporal.NewSearchAttributeKeyInt64(names.DeadLettersAttribute)
 )
 
@@ -79,7 +82,7 @@ const scheduleAttribute = "TemporalScheduledById"
 func Types() map[string]enumspb.IndexedValueType {
 	types := map[string]enumspb.IndexedValueType{}
 	for _, key := range []temporal.SearchAttributeKey{
-		workflowKey, stateKey, triggerKey, parentKey, ownerKey, batchKey, labelsKey, nodesKey, typesKey, textKey, submittedKey, deadLettersKey,
+		workflowKey, stateKey, triggerKey, parentKey, ownerKey, batchKey, labelsKey, nodesKey, typesKey, textKey, submittedKey, lateSinceKey, deadLettersKey,
 	} {
 		types[key.GetName()] = key.GetValueType()
 	}
@@ -105,7 +108,7 @@ func (a *Attributes) AddOrigin(owner, batch string) {
 
 // Reopened returns the attributes of a run that is about to be restarted.
 func (a Attributes) Reopened() Attributes {
-	a.State, a.Trigger, a.DeadLetters = v1.RunPending, v1.TriggerRetry, 0
+	a.State, a.Trigger, a.LateSince, a.DeadLetters = v1.RunPending, v1.TriggerRetry, time.Time{}, 0
 	return a
 }
 
@@ -130,6 +133,13 @@ func (a *Attributes) End(state, text string) {
 	a.State = state
 	if text != "" {
 		a.Text = cut(cut(text, maxErrorBytes)+" "+a.Text, maxTextBytes)
+	}
+}
+
+// AddLate adds that something of the run is late since a time.
+func (a *Attributes) AddLate(since time.Time) {
+	if a.LateSince.IsZero() || since.Before(a.LateSince) {
+		a.LateSince = since.Truncate(time.Microsecond)
 	}
 }
 
@@ -203,6 +213,9 @@ func (a Attributes) Updates(since Attributes) []temporal.SearchAttributeUpdate {
 	}
 	if !a.Submitted.Equal(since.Submitted) && !a.Submitted.IsZero() {
 		updates = append(updates, submittedKey.ValueSet(a.Submitted.UTC()))
+	}
+	if !a.LateSince.Equal(since.LateSince) && !a.LateSince.IsZero() {
+		updates = append(updates, lateSinceKey.ValueSet(a.LateSince.UTC()))
 	}
 	if a.DeadLetters != since.DeadLetters {
 		updates = append(updates, deadLettersKey.ValueSet(int64(a.DeadLetters)))

@@ -42,6 +42,8 @@ func TestAttributesSurviveEncoding(t *testing.T) {
 	a.AddNode("n2")
 	a.End("failed", `task "b" failed`)
 	a.DeadLetters = 2
+	a.AddLate(time.Date(2026, 3, 14, 16, 0, 0, 0, time.UTC))
+	a.AddLate(time.Date(2026, 3, 14, 17, 0, 0, 0, time.UTC))
 	encoded, err := a.Encode()
 	if err != nil {
 		t.Fatal(err)

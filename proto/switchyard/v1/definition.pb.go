@@ -62,6 +62,9 @@ type Definition struct {
 	Finally map[string]*TaskDefinition `protobuf:"bytes,13,rep,name=finally,proto3" json:"finally,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Maximum time for all of `finally` together, such as "30m". Empty means 1 hour; "0" means no limit.
 	FinallyTimeout string `protobuf:"bytes,14,opt,name=finally_timeout,json=finallyTimeout,proto3" json:"finally_timeout,omitempty"`
+	// How long a run usually takes at most, such as "2h", from its start; waits and pauses count. A run that has not ended by
+	// then continues, and is marked as late. Empty or "0" means any time.
+	ExpectedWithin string `protobuf:"bytes,17,opt,name=expected_within,json=expectedWithin,proto3" json:"expected_within,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -197,6 +200,13 @@ func (x *Definition) GetFinally() map[string]*TaskDefinition {
 func (x *Definition) GetFinallyTimeout() string {
 	if x != nil {
 		return x.FinallyTimeout
+	}
+	return ""
+}
+
+func (x *Definition) GetExpectedWithin() string {
+	if x != nil {
+		return x.ExpectedWithin
 	}
 	return ""
 }
@@ -786,9 +796,12 @@ type TaskDefinition struct {
 	SecretEnv map[string]string `protobuf:"bytes,26,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// How the program is stopped, whatever the reason: a cancel, a time limit, a drain or a command. For tasks of type shell,
 	// container and vps.
-	Stop          *Stop `protobuf:"bytes,27,opt,name=stop,proto3" json:"stop,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Stop *Stop `protobuf:"bytes,27,opt,name=stop,proto3" json:"stop,omitempty"`
+	// How long the task usually takes at most, such as "30m", from when it could start to its end, including all attempts and
+	// waits. A task that has not ended by then continues, and is marked as late. Empty or "0" means any time.
+	ExpectedWithin string `protobuf:"bytes,28,opt,name=expected_within,json=expectedWithin,proto3" json:"expected_within,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *TaskDefinition) Reset() {
@@ -1008,6 +1021,13 @@ func (x *TaskDefinition) GetStop() *Stop {
 		return x.Stop
 	}
 	return nil
+}
+
+func (x *TaskDefinition) GetExpectedWithin() string {
+	if x != nil {
+		return x.ExpectedWithin
+	}
+	return ""
 }
 
 // Stop defines how a running program is stopped: it gets a signal, and SIGKILL with all its processes if it has not
@@ -1511,7 +1531,7 @@ var File_switchyard_v1_definition_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\n" +
-	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xb6\t\n" +
+	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xdf\t\n" +
 	"\n" +
 	"Definition\x129\n" +
 	"\x04name\x18\x01 \x01(\tB%\xbaH\"r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x04name\x12*\n" +
@@ -1529,7 +1549,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x03a2a\x18\f \x01(\bR\x03a2a\x12=\n" +
 	"\x06notify\x18\x10 \x03(\v2\x1b.switchyard.v1.NotificationB\b\xbaH\x05\x92\x01\x02\x10\x14R\x06notify\x12n\n" +
 	"\afinally\x18\r \x03(\v2&.switchyard.v1.Definition.FinallyEntryB,\xbaH)\x9a\x01&\"$r\"2 ^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$R\afinally\x12'\n" +
-	"\x0ffinally_timeout\x18\x0e \x01(\tR\x0efinallyTimeout\x1aW\n" +
+	"\x0ffinally_timeout\x18\x0e \x01(\tR\x0efinallyTimeout\x12'\n" +
+	"\x0fexpected_within\x18\x11 \x01(\tR\x0eexpectedWithin\x1aW\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
@@ -1588,7 +1609,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x0eRunConcurrency\x12%\n" +
 	"\bmax_runs\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\amaxRuns\x12?\n" +
-	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xd3\f\n" +
+	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xfc\f\n" +
 	"\x0eTaskDefinition\x12`\n" +
 	"\x04type\x18\x01 \x01(\tBL\xbaHIrGR\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12+\n" +
 	"\x04spec\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x04spec\x12^\n" +
@@ -1623,7 +1644,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x11heartbeat_timeout\x18\x18 \x01(\tR\x10heartbeatTimeout\x12q\n" +
 	"\n" +
 	"secret_env\x18\x1a \x03(\v2,.switchyard.v1.TaskDefinition.SecretEnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\tsecretEnv\x12'\n" +
-	"\x04stop\x18\x1b \x01(\v2\x13.switchyard.v1.StopR\x04stop\x1a6\n" +
+	"\x04stop\x18\x1b \x01(\v2\x13.switchyard.v1.StopR\x04stop\x12'\n" +
+	"\x0fexpected_within\x18\x1c \x01(\tR\x0eexpectedWithin\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +

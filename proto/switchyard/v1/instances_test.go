@@ -13,8 +13,9 @@ import (
 // onlyOfInstances lists the fields of an instance that a task has not: its place in the fan-out and in its batch, and its item.
 var onlyOfInstances = []protoreflect.Name{"index", "lead", "item"}
 
-// onlyOfTasks lists the fields of a task that an instance has not: they describe a fan-out, or name the task in a list.
-var onlyOfTasks = []string{"count", "counts", "instances", "name"}
+// onlyOfTasks lists the fields of a task that an instance has not: they describe a fan-out, name the task in a list, or follow from
+// a setting that is for all instances together.
+var onlyOfTasks = []string{"count", "counts", "instances", "name", "late_since"}
 
 // ofTheTask lists the fields that an instance shares with the task that fanned out.
 var ofTheTask = []protoreflect.Name{"type", "depends_on"}

@@ -71,8 +71,11 @@ type Run struct {
 	Approval *RunApproval `protobuf:"bytes,19,opt,name=approval,proto3" json:"approval,omitempty"`
 	// Idempotency key of the request that started the run; empty if it had none.
 	IdempotencyKey string `protobuf:"bytes,20,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Since when the run is late, or was when it ended: it, or the first of its tasks, had not ended within `expectedWithin`.
+	// Absent if nothing was late.
+	LateSince     *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=late_since,json=lateSince,proto3" json:"late_since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Run) Reset() {
@@ -245,6 +248,13 @@ func (x *Run) GetIdempotencyKey() string {
 	return ""
 }
 
+func (x *Run) GetLateSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LateSince
+	}
+	return nil
+}
+
 // RunApproval is the approval of a run that an operator must approve before it starts.
 type RunApproval struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -392,7 +402,9 @@ type Task struct {
 	// heartbeat renews the lease. Absent if no attempt runs or no run waits for it, and in streams of changes.
 	LeaseUntil *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=lease_until,json=leaseUntil,proto3" json:"lease_until,omitempty"`
 	// Whether the task is one of `finally`.
-	Finally       bool `protobuf:"varint,28,opt,name=finally,proto3" json:"finally,omitempty"`
+	Finally bool `protobuf:"varint,28,opt,name=finally,proto3" json:"finally,omitempty"`
+	// Since when the task is late, or was when it ended: it had not ended within its `expectedWithin`. Absent if it was not late.
+	LateSince     *timestamppb.Timestamp `protobuf:"bytes,29,opt,name=late_since,json=lateSince,proto3" json:"late_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -621,6 +633,13 @@ func (x *Task) GetFinally() bool {
 		return x.Finally
 	}
 	return false
+}
+
+func (x *Task) GetLateSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LateSince
+	}
+	return nil
 }
 
 // Workload identifies what runs an attempt by the names that the tools of its machine or cluster use.
@@ -1159,8 +1178,9 @@ type Event struct {
 	// Task or instance ("each[3]") of the event; empty for an event of the run.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Kind of event: submitted, queued, assigned, started, paused, completed, failed, retried, reassigned, cancelled,
-	// dead_lettered, skipped, resumed, held, released, approved, rejected, killed, expanded (into instances) or silent
-	// (the node missed its heartbeats, and the run waits for the node to answer). Agents also have turn (a reply of the
+	// dead_lettered, skipped, resumed, held, released, approved, rejected, killed, expanded (into instances), silent (the node
+	// missed its heartbeats, and the run waits for the node to answer) or late (the run or the task has not ended within its
+	// expectedWithin, and continues). Agents also have turn (a reply of the
 	// model) and tool_call, which are listed once their attempt has ended.
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
 	// Node of the event; empty if none.
@@ -1190,6 +1210,7 @@ type Event struct {
 	//	            by, exitCode, container
 	//	retried     by, until (time, as RFC 3339)
 	//	expanded    instances
+	//	late        until (when it should have ended, as RFC 3339)
 	//	paused      by, message (what an approval asks)
 	//	resumed, held, released, approved, rejected, restarted
 	//	            by
@@ -1963,7 +1984,7 @@ var File_switchyard_v1_run_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfe\b\n" +
+	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb9\t\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12o\n" +
@@ -1989,7 +2010,9 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"taskCounts\x12O\n" +
 	"\x0finstance_counts\x18\x12 \x03(\v2&.switchyard.v1.Run.InstanceCountsEntryR\x0einstanceCounts\x126\n" +
 	"\bapproval\x18\x13 \x01(\v2\x1a.switchyard.v1.RunApprovalR\bapproval\x12'\n" +
-	"\x0fidempotency_key\x18\x14 \x01(\tR\x0eidempotencyKey\x1aM\n" +
+	"\x0fidempotency_key\x18\x14 \x01(\tR\x0eidempotencyKey\x129\n" +
+	"\n" +
+	"late_since\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\tlateSince\x1aM\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12)\n" +
@@ -2005,8 +2028,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12*\n" +
 	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\tR\x06reason\x12-\n" +
-	"\x12definition_version\x18\x05 \x01(\x05R\x11definitionVersion\"\xe8\n" +
-	"\n" +
+	"\x12definition_version\x18\x05 \x01(\x05R\x11definitionVersion\"\xa3\v\n" +
 	"\x04Task\x12\xab\x01\n" +
 	"\x05state\x18\x01 \x01(\tB\x94\x01\xbaH\x90\x01r\x8d\x01R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\x12\x16\n" +
@@ -2045,7 +2067,9 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\bworkload\x18\x1a \x01(\v2\x17.switchyard.v1.WorkloadR\bworkload\x12;\n" +
 	"\vlease_until\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"leaseUntil\x12\x18\n" +
-	"\afinally\x18\x1c \x01(\bR\afinally\x1a9\n" +
+	"\afinally\x18\x1c \x01(\bR\afinally\x129\n" +
+	"\n" +
+	"late_since\x18\x1d \x01(\v2\x1a.google.protobuf.TimestampR\tlateSince\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01B\b\n" +
@@ -2113,12 +2137,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\tcontainer\x18\r \x01(\tR\tcontainer\x12\x18\n" +
 	"\awarning\x18\x0e \x01(\tR\awarningB\f\n" +
 	"\n" +
-	"_numa_node\"\x85\x04\n" +
+	"_numa_node\"\x8b\x04\n" +
 	"\x05Event\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12\x90\x02\n" +
-	"\x05event\x18\x03 \x01(\tB\xf9\x01\xbaH\xf5\x01r\xf2\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
-	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x04lostR\x05foundR\trestartedR\x04turnR\ttool_callR\x05event\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\x96\x02\n" +
+	"\x05event\x18\x03 \x01(\tB\xff\x01\xbaH\xfb\x01r\xf8\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
+	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x04lateR\x04lostR\x05foundR\trestartedR\x04turnR\ttool_callR\x05event\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +
@@ -2235,49 +2259,51 @@ var file_switchyard_v1_run_proto_depIdxs = []int32{
 	14, // 5: switchyard.v1.Run.task_counts:type_name -> switchyard.v1.Run.TaskCountsEntry
 	15, // 6: switchyard.v1.Run.instance_counts:type_name -> switchyard.v1.Run.InstanceCountsEntry
 	1,  // 7: switchyard.v1.Run.approval:type_name -> switchyard.v1.RunApproval
-	17, // 8: switchyard.v1.RunApproval.at:type_name -> google.protobuf.Timestamp
-	10, // 9: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
-	17, // 10: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
-	17, // 11: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	17, // 12: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	17, // 13: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
-	5,  // 14: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
-	16, // 15: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
-	4,  // 16: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
-	17, // 17: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	17, // 18: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
-	17, // 19: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	3,  // 20: switchyard.v1.Task.workload:type_name -> switchyard.v1.Workload
-	17, // 21: switchyard.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
-	10, // 22: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
-	17, // 23: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
-	17, // 24: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
-	17, // 25: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
-	17, // 26: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
-	5,  // 27: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
-	17, // 28: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
-	17, // 29: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
-	17, // 30: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	3,  // 31: switchyard.v1.Instance.workload:type_name -> switchyard.v1.Workload
-	17, // 32: switchyard.v1.Instance.lease_until:type_name -> google.protobuf.Timestamp
-	17, // 33: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
-	17, // 34: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	17, // 35: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
-	17, // 36: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
-	18, // 37: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
-	8,  // 38: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
-	5,  // 39: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
-	17, // 40: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	18, // 41: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
-	18, // 42: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
-	11, // 43: switchyard.v1.TaskResult.agent:type_name -> switchyard.v1.AgentUsage
-	17, // 44: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
-	2,  // 45: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
-	46, // [46:46] is the sub-list for method output_type
-	46, // [46:46] is the sub-list for method input_type
-	46, // [46:46] is the sub-list for extension type_name
-	46, // [46:46] is the sub-list for extension extendee
-	0,  // [0:46] is the sub-list for field type_name
+	17, // 8: switchyard.v1.Run.late_since:type_name -> google.protobuf.Timestamp
+	17, // 9: switchyard.v1.RunApproval.at:type_name -> google.protobuf.Timestamp
+	10, // 10: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
+	17, // 11: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
+	17, // 12: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	17, // 13: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	17, // 14: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
+	5,  // 15: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
+	16, // 16: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
+	4,  // 17: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
+	17, // 18: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	17, // 19: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
+	17, // 20: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	3,  // 21: switchyard.v1.Task.workload:type_name -> switchyard.v1.Workload
+	17, // 22: switchyard.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
+	17, // 23: switchyard.v1.Task.late_since:type_name -> google.protobuf.Timestamp
+	10, // 24: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
+	17, // 25: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
+	17, // 26: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
+	17, // 27: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
+	17, // 28: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
+	5,  // 29: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
+	17, // 30: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
+	17, // 31: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
+	17, // 32: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	3,  // 33: switchyard.v1.Instance.workload:type_name -> switchyard.v1.Workload
+	17, // 34: switchyard.v1.Instance.lease_until:type_name -> google.protobuf.Timestamp
+	17, // 35: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
+	17, // 36: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	17, // 37: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
+	17, // 38: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
+	18, // 39: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
+	8,  // 40: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
+	5,  // 41: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
+	17, // 42: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	18, // 43: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
+	18, // 44: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
+	11, // 45: switchyard.v1.TaskResult.agent:type_name -> switchyard.v1.AgentUsage
+	17, // 46: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
+	2,  // 47: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_proto_init() }

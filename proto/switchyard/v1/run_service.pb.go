@@ -994,7 +994,9 @@ type ListRunsRequest struct {
 	// Returns only runs of the batch with this name. Empty means all.
 	Batch string `protobuf:"bytes,13,opt,name=batch,proto3" json:"batch,omitempty"`
 	// Whether to count the runs by state, too.
-	Totals        bool `protobuf:"varint,14,opt,name=totals,proto3" json:"totals,omitempty"`
+	Totals bool `protobuf:"varint,14,opt,name=totals,proto3" json:"totals,omitempty"`
+	// Returns only runs that are late or were late when they ended, as in Run.late_since.
+	Late          bool `protobuf:"varint,15,opt,name=late,proto3" json:"late,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1123,6 +1125,13 @@ func (x *ListRunsRequest) GetBatch() string {
 func (x *ListRunsRequest) GetTotals() bool {
 	if x != nil {
 		return x.Totals
+	}
+	return false
+}
+
+func (x *ListRunsRequest) GetLate() bool {
+	if x != nil {
+		return x.Late
 	}
 	return false
 }
@@ -1526,7 +1535,7 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x129\n" +
 	"\n" +
 	"definition\x18\x02 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
-	"definition\"\xbc\x04\n" +
+	"definition\"\xd0\x04\n" +
 	"\x0fListRunsRequest\x12q\n" +
 	"\x05state\x18\x01 \x01(\tB[\xbaHXrVR\x00R\apendingR\x10pending_approvalR\arunningR\x06pausedR\tcompletedR\x06failedR\tcancelledR\brejectedR\x05state\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12'\n" +
@@ -1544,7 +1553,8 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x04text\x18\v \x01(\tR\x04text\x12\x14\n" +
 	"\x05owner\x18\f \x01(\tR\x05owner\x12>\n" +
 	"\x05batch\x18\r \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\x12\x16\n" +
-	"\x06totals\x18\x0e \x01(\bR\x06totals\"\x89\x02\n" +
+	"\x06totals\x18\x0e \x01(\bR\x06totals\x12\x12\n" +
+	"\x04late\x18\x0f \x01(\bR\x04late\"\x89\x02\n" +
 	"\x10ListRunsResponse\x12(\n" +
 	"\x05items\x18\x01 \x03(\v2\x12.switchyard.v1.RunR\x05items\x12&\n" +
 	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12C\n" +

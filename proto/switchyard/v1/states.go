@@ -110,6 +110,7 @@ const (
 	EventKilled       = "killed"
 	EventExpanded     = "expanded"  // into instances
 	EventSilent       = "silent"    // its node has not sent a heartbeat in time; the run still waits for the attempt
+	EventLate         = "late"      // it has not ended within its expected time, and continues
 	EventLost         = "lost"      // its node is away; the task is lost until the node is back
 	EventFound        = "found"     // its node is back, and the task runs again
 	EventRestarted    = "restarted" // a person has restarted its machine
@@ -301,7 +302,7 @@ func EventWords() []string {
 	return []string{
 		EventSubmitted, EventQueued, EventAssigned, EventStarted, EventPaused, EventCompleted, EventFailed, EventRetried, EventReassigned,
 		EventCancelled, EventDeadLettered, EventSkipped, EventResumed, EventHeld, EventReleased, EventApproved, EventRejected, EventRefused, EventKilled,
-		EventExpanded, EventSilent, EventLost, EventFound, EventRestarted, EventTurn, EventToolCall,
+		EventExpanded, EventSilent, EventLate, EventLost, EventFound, EventRestarted, EventTurn, EventToolCall,
 	}
 }
 

@@ -143,7 +143,7 @@ func (d *Draft) PartitionInput(o *fanout.Opening) (*historyv1.RunInput, *Call) {
 		return nil, call
 	}
 	task := proto.CloneOf(d.core.Definition(o.Task))
-	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ContinueOnError = nil, "", "", "", "", false
+	task.DependsOn, task.Condition, task.When, task.OnFailure, task.Deadline, task.ExpectedWithin, task.ContinueOnError = nil, "", "", "", "", "", false
 	part.Items, part.Paused, part.Ends = d.records.Of(o.Task).Items, d.flight.IsPaused(), d.ancestorEnds(o.Task)
 	part.Parents, part.Views = d.parents, d.views
 	if d.graph.IsFinally(o.Task) {

@@ -124,6 +124,10 @@ func (s *State) Due(t Timer, now time.Time) []Effect {
 		s.expireRun()
 	case finallyTimer:
 		s.expireFinally()
+	case lateTimer:
+		s.markLate(t.task)
+	case runLateTimer:
+		s.markRunLate()
 	}
 	return s.take()
 }

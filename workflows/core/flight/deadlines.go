@@ -10,35 +10,53 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/eventlog"
 )
 
-// StartDeadline starts the deadline of a task that could start, if it has one. Further calls are no-ops.
-func (s *State) StartDeadline(i int, now time.Time) []Effect {
-	limit := definition.Deadline(s.core.Definition(i))
-	if s.core.Group(i) >= 0 || limit <= 0 || s.due[i] {
+// StartDeadline starts the deadline of a task that could start, and the time within which the task is expected to end, if it has
+// them. Further calls are no-ops.
+func (s *State) StartDeadline(i int, now time.Time) (effects []Effect) {
+	if s.core.Group(i) >= 0 {
 		return nil
 	}
-	r := s.records.At(i)
-	if r.ReadyAt.IsZero() {
-		r.ReadyAt = now
+	start := func(kind timerKind, limit time.Duration, summary string) {
+		t := Timer{kind: kind, task: i}
+		if limit <= 0 || s.due[t] {
+			return
+		}
+		r := s.records.At(i)
+		if r.ReadyAt.IsZero() {
+			r.ReadyAt = now
+		}
+		s.due[t] = true
+		left := max(r.ReadyAt.Add(limit).Sub(now), time.Millisecond)
+		effects = append(effects, StartTimer{left, summary + " of " + s.core.Name(i), t})
 	}
-	s.due[i] = true
-	left := max(r.ReadyAt.Add(limit).Sub(now), time.Millisecond)
-	return []Effect{StartTimer{left, "deadline of " + s.core.Name(i), Timer{kind: deadlineTimer, task: i}}}
+	def := s.core.Definition(i)
+	start(deadlineTimer, definition.Deadline(def), "deadline")
+	if s.records.Of(i).LateSince.IsZero() {
+		start(lateTimer, definition.ExpectedWithin(def), "expected end")
+	}
+	return effects
 }
 
-// StopDeadline stops the deadline of a task that has ended.
-func (s *State) StopDeadline(i int) []Effect {
-	if !s.due[i] || !v1.IsTaskTerminal(s.core.Task(i).State) {
+// StopDeadline stops the deadline and the expected time of a task that has ended.
+func (s *State) StopDeadline(i int) (effects []Effect) {
+	if !v1.IsTaskTerminal(s.core.Task(i).State) {
 		return nil
 	}
-	delete(s.due, i)
-	return []Effect{StopTimer{Timer{kind: deadlineTimer, task: i}}}
+	for _, kind := range []timerKind{deadlineTimer, lateTimer} {
+		if t := (Timer{kind: kind, task: i}); s.due[t] {
+			delete(s.due, t)
+			effects = append(effects, StopTimer{t})
+		}
+	}
+	return effects
 }
 
 // expire ends a task whose deadline has passed, unless it has ended.
 func (s *State) expire(i int) {
-	if s.due[i] {
+	if s.due[Timer{kind: deadlineTimer, task: i}] {
 		text := fmt.Sprintf("it did not end within its deadline of %s%s", s.core.Definition(i).GetDeadline(), s.missedBecause(i))
 		s.raise(dag.Expire{Task: i, Error: text})
 	}
@@ -90,16 +108,28 @@ func (s *State) waited(i int) string {
 	return s.WaitText(i)
 }
 
-// StartRunDeadline starts the deadline of the run, which began at a time, if it has one.
-func (s *State) StartRunDeadline(began, now time.Time) []Effect {
-	limit := definition.RunDeadline(s.Input.GetDefinition())
-	if limit <= 0 || s.Input.GetPartition() != nil {
+// StartRunDeadline starts the deadline of the run, which began at a time, and the time within which it is expected to end, if it
+// has them.
+func (s *State) StartRunDeadline(began, now time.Time) (effects []Effect) {
+	if s.Input.GetPartition() != nil {
 		return nil
 	}
-	if s.runDue.IsZero() {
-		s.runDue = began.Add(limit)
+	after := func(due time.Time, summary string, kind timerKind) {
+		effects = append(effects, After{max(due.Sub(now), time.Millisecond), summary + " of the run", Timer{kind: kind}})
 	}
-	return []Effect{After{max(s.runDue.Sub(now), time.Millisecond), "deadline of the run", Timer{kind: runTimer}}}
+	if limit := definition.RunDeadline(s.Input.GetDefinition()); limit > 0 {
+		if s.runDue.IsZero() {
+			s.runDue = began.Add(limit)
+		}
+		after(s.runDue, "deadline", runTimer)
+	}
+	if limit := definition.RunExpectedWithin(s.Input.GetDefinition()); limit > 0 && s.Input.GetState() == nil {
+		s.expectedAt = began.Add(limit)
+	}
+	if !s.expectedAt.IsZero() {
+		after(s.expectedAt, "expected end", runLateTimer)
+	}
+	return effects
 }
 
 // StartFinally starts the time-out of `finally`, if it has one.
@@ -135,12 +165,31 @@ func (s *State) ExcuseSilent() []Effect {
 	return []Effect{Raise{dag.BeginFinally{}}}
 }
 
-// saveDeadline hands the deadline of the run over to the next execution.
+// markLate marks a task as late that has not ended within its expected time.
+func (s *State) markLate(i int) {
+	if r, def := s.records.At(i), s.core.Definition(i); s.due[Timer{kind: lateTimer, task: i}] && r.LateSince.IsZero() {
+		r.LateSince = r.ReadyAt.Add(definition.ExpectedWithin(def))
+		s.do(ShowLate{Task: i, Since: r.LateSince, Text: fmt.Sprintf("it has not ended within the expected %s%s", def.GetExpectedWithin(), s.missedBecause(i))})
+	}
+}
+
+// markRunLate marks the run as late.
+func (s *State) markRunLate() {
+	since := s.expectedAt
+	s.expectedAt = time.Time{}
+	text := fmt.Sprintf("the run has not ended within the expected %s%s", s.Input.GetDefinition().GetExpectedWithin(), s.firstWait(0, s.core.Len()))
+	s.do(ShowLate{Task: eventlog.WholeRun, Since: since, Text: text})
+}
+
+// saveDeadline hands the deadline of the run, and its expected end, over to the next execution.
 func (s *State) saveDeadline(c *historyv1.RunState) {
 	if !s.runDue.IsZero() {
 		c.DeadlineAt = timestamppb.New(s.runDue)
 	}
 	if !s.finallyDue.IsZero() {
 		c.Finally.DeadlineAt = timestamppb.New(s.finallyDue)
+	}
+	if !s.expectedAt.IsZero() {
+		c.ExpectedAt = timestamppb.New(s.expectedAt)
 	}
 }

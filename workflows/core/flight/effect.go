@@ -134,6 +134,12 @@ type (
 	}
 	// ShowEnd shows how a dispatch has ended.
 	ShowEnd struct{ End End }
+	// ShowLate shows that a task, or the run for eventlog.WholeRun, has not ended within its expected time.
+	ShowLate struct {
+		Task  int
+		Since time.Time
+		Text  string
+	}
 )
 
 func (Raise) isEffect()        {}
@@ -163,12 +169,13 @@ func (UseNode) isEffect()      {}
 func (ShowSlot) isEffect()     {}
 func (ShowStarted) isEffect()  {}
 func (ShowEnd) isEffect()      {}
+func (ShowLate) isEffect()     {}
 
 // Timer is what a wait was for.
 type Timer struct {
 	kind   timerKind
 	unit   *Unit
-	task   int    // whose deadline it is
+	task   int    // whose deadline or expected end it is
 	answer Answer // of an attempt whose lease runs
 }
 
@@ -182,4 +189,6 @@ const (
 	deadlineTimer                  // the deadline of a task
 	runTimer                       // the deadline of the run
 	finallyTimer                   // the time-out of finally
+	lateTimer                      // the expected end of a task
+	runLateTimer                   // the expected end of the run
 )

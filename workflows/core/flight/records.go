@@ -14,6 +14,7 @@ import (
 // Record is what a run remembers about a task or an instance, beside the record of the core, to decide about it.
 type Record struct {
 	ReadyAt        time.Time // when it could first start; zero if unknown
+	LateSince      time.Time // since when it has been late; zero if it is not
 	QueuedAt       time.Time // when its newest attempt began to wait for a node; zero if it has not
 	Avoid          string    // node of the newest dispatch that failed or that the node handed back, or ""
 	Refusals       int32     // consecutive refusals by nodes without room
@@ -189,6 +190,9 @@ func (rs *Records) save(i int, t *historyv1.TaskState) {
 	if !r.QueuedAt.IsZero() {
 		t.Task.QueuedAt = timestamppb.New(r.QueuedAt)
 	}
+	if !r.LateSince.IsZero() {
+		t.Task.LateSince = timestamppb.New(r.LateSince)
+	}
 }
 
 // Restore restores the record that the previous execution left of task i. Only a task that hasInstances keeps its list.
@@ -214,5 +218,8 @@ func (rs *Records) Restore(i int, t *historyv1.TaskState, hasInstances bool) {
 	}
 	if task.GetQueuedAt() != nil {
 		r.QueuedAt = task.GetQueuedAt().AsTime()
+	}
+	if task.GetLateSince() != nil {
+		r.LateSince = task.GetLateSince().AsTime()
 	}
 }

@@ -95,6 +95,9 @@ func (s *State) Restore(c *historyv1.RunState) []Effect {
 	if due := c.GetFinally().GetDeadlineAt(); due != nil {
 		s.finallyDue = due.AsTime()
 	}
+	if c.GetExpectedAt() != nil {
+		s.expectedAt = c.GetExpectedAt().AsTime()
+	}
 	return s.take()
 }
 

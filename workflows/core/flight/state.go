@@ -69,15 +69,16 @@ type State struct {
 
 	abandoned []*historyv1.AwaitAnswerRequest // attempts of the previous generation that may still run
 
-	due    map[int]bool // tasks whose deadlines run
-	runDue time.Time    // deadline of the run; zero if it has none
+	due        map[Timer]bool // the deadlines and expected ends of tasks that run
+	runDue     time.Time      // deadline of the run; zero if it has none
+	expectedAt time.Time      // when the run becomes late; zero if it does not, or already is
 	// finallyDue is the end of the time-out of `finally`; zero if it has not begun or has none.
 	finallyDue time.Time
 }
 
 // New returns the state of a run in which nothing is in flight.
 func New(c Config, core *dag.State, records *Records) *State {
-	s := &State{Config: c, core: core, records: records, queue: admission.New(int(c.Input.GetDefinition().GetMaxParallel())), units: map[int]*Unit{}, due: map[int]bool{}}
+	s := &State{Config: c, core: core, records: records, queue: admission.New(int(c.Input.GetDefinition().GetMaxParallel())), units: map[int]*Unit{}, due: map[Timer]bool{}}
 	s.queue.LimitChildren(c.Limits.Children)
 	return s
 }

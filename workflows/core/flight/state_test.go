@@ -17,6 +17,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/eventlog"
 	"switchyard/workflows/limits"
 	"switchyard/workflows/phrase"
 )
@@ -177,6 +178,12 @@ func (p *play) say(effect Effect) {
 		word = e.Event + name(e.Task)
 	case StartTimer:
 		word = "After " + e.Delay.String()
+	case ShowLate:
+		of := " run"
+		if e.Task != eventlog.WholeRun {
+			of = name(e.Task)
+		}
+		word = fmt.Sprintf("late%s since %s: %s", of, e.Since.Format("15:04"), e.Text)
 	case StartRun:
 		word += name(e.Unit.Lead)
 	case Cancel:
@@ -1112,6 +1119,40 @@ func TestDeadlines(t *testing.T) {
 	next.heard("the next execution", "After 20m0s")
 }
 
+// A task and a run that take longer than expected are marked once, also across executions, and continue.
+func TestLateTaskAndRunAreMarkedOnce(t *testing.T) {
+	t.Parallel()
+	def := tasks("a")
+	def.Tasks["a"].ExpectedWithin, def.ExpectedWithin = "10m", "1h"
+	p := begin(t, def)
+	p.fly(p.StartRunDeadline(start, start))
+	run := p.last[0].(After).Timer
+	p.fly(p.StartDeadline(0, start))
+	task := p.last[0].(StartTimer).Timer
+	p.fly(p.StartDeadline(0, start.Add(time.Minute)))
+	p.heard("started", "After 1h0m0s", "After 10m0s")
+	early := begin(t, def)
+	early.Input.State = p.saveAll()
+	early.Restore(early.Input.GetState())
+	early.fly(early.StartRunDeadline(start.Add(time.Minute), start.Add(40*time.Minute)))
+	early.heard("the next execution before that", "After 20m0s")
+
+	p.fly(p.Due(task, start.Add(11*time.Minute)))
+	p.fly(p.Due(task, start.Add(12*time.Minute)))
+	p.fly(p.Due(run, start.Add(time.Hour)))
+	p.heard("late",
+		"late a since 12:10: it has not ended within the expected 10m: it is next in its run",
+		"late run since 13:00: the run has not ended within the expected 1h; a waited: it is next in its run")
+	carried := p.saveAll()
+	next := begin(t, def)
+	next.Input.State = carried
+	next.records.Restore(0, carried.GetTasks()["a"], false)
+	next.Restore(carried)
+	next.fly(next.StartRunDeadline(start.Add(2*time.Hour), start.Add(2*time.Hour)))
+	next.fly(next.StartDeadline(0, start.Add(2*time.Hour)))
+	next.heard("the next execution after that")
+}
+
 // The error about a missed deadline names what the task waited for, or what its first instance waited for, unless another one runs.
 func TestMissedDeadlineNamesTheWait(t *testing.T) {
 	t.Parallel()
@@ -1192,7 +1233,7 @@ func TestStateForgetsNoField(t *testing.T) {
 		"State.isPausing": "everything is requested again", "State.placed": "empty when the run continues as new",
 		"State.attended": "zero when the run continues as new", "State.asked": "zero when the run continues as new",
 		"State.detached": "TaskState.detached_attempt", "State.approvals": "counted again", "State.completed": "empty when the run continues as new",
-		"State.isReading": "false when the run continues as new", "State.abandoned": "RunState.abandoned", "State.due": "TaskState.ready_at", "State.runDue": "RunState.deadline_at", "State.finallyDue": "FinallyState.deadline_at",
+		"State.isReading": "false when the run continues as new", "State.abandoned": "RunState.abandoned", "State.due": "TaskState.ready_at", "State.runDue": "RunState.deadline_at", "State.finallyDue": "FinallyState.deadline_at", "State.expectedAt": "RunState.expected_at",
 		"Unit.Run": "TaskState.child_first", "Unit.approval": "TaskState.approvals",
 		"Unit.Lead": "DetachedAttempt.lead", "Unit.Members": "DetachedAttempt.members", "Unit.Claim": "DetachedAttempt.claim",
 		"Unit.Phase": "TaskState.away", "Unit.Place": "DetachedAttempt.node", "Unit.Assignment": "DetachedAttempt.queue",

@@ -78,7 +78,9 @@ type RunState struct {
 	// State of `finally`; absent if it has neither begun nor been cancelled.
 	Finally *FinallyState `protobuf:"bytes,24,opt,name=finally,proto3" json:"finally,omitempty"`
 	// Request ID of the cancellation that ended the run's tasks; empty if there is none or if this is unknown.
-	CancelId      string `protobuf:"bytes,25,opt,name=cancel_id,json=cancelId,proto3" json:"cancel_id,omitempty"`
+	CancelId string `protobuf:"bytes,25,opt,name=cancel_id,json=cancelId,proto3" json:"cancel_id,omitempty"`
+	// When this generation becomes late; absent if it has no expected time, or if that has passed.
+	ExpectedAt    *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=expected_at,json=expectedAt,proto3" json:"expected_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -286,6 +288,13 @@ func (x *RunState) GetCancelId() string {
 		return x.CancelId
 	}
 	return ""
+}
+
+func (x *RunState) GetExpectedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpectedAt
+	}
+	return nil
 }
 
 // FinallyState is the state of a run's `finally` that its tasks do not show.
@@ -901,7 +910,7 @@ var File_switchyard_history_v1_run_state_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\n" +
-	"%switchyard/history/v1/run_state.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#switchyard/history/v1/attempt.proto\x1a#switchyard/history/v1/fan_out.proto\x1a!switchyard/history/v1/value.proto\x1a\x17switchyard/v1/run.proto\"\x97\t\n" +
+	"%switchyard/history/v1/run_state.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#switchyard/history/v1/attempt.proto\x1a#switchyard/history/v1/fan_out.proto\x1a!switchyard/history/v1/value.proto\x1a\x17switchyard/v1/run.proto\"\xd4\t\n" +
 	"\bRunState\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12@\n" +
@@ -933,7 +942,9 @@ const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\vcarried_out\x18\x17 \x03(\tR\n" +
 	"carriedOut\x12=\n" +
 	"\afinally\x18\x18 \x01(\v2#.switchyard.history.v1.FinallyStateR\afinally\x12\x1b\n" +
-	"\tcancel_id\x18\x19 \x01(\tR\bcancelId\x1aZ\n" +
+	"\tcancel_id\x18\x19 \x01(\tR\bcancelId\x12;\n" +
+	"\vexpected_at\x18\x1a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"expectedAt\x1aZ\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x126\n" +
@@ -1054,28 +1065,29 @@ var file_switchyard_history_v1_run_state_proto_depIdxs = []int32{
 	11, // 6: switchyard.history.v1.RunState.abandoned:type_name -> switchyard.history.v1.AwaitAnswerRequest
 	12, // 7: switchyard.history.v1.RunState.approval:type_name -> switchyard.v1.RunApproval
 	1,  // 8: switchyard.history.v1.RunState.finally:type_name -> switchyard.history.v1.FinallyState
-	10, // 9: switchyard.history.v1.FinallyState.abort:type_name -> switchyard.v1.Run
-	8,  // 10: switchyard.history.v1.FinallyState.deadline_at:type_name -> google.protobuf.Timestamp
-	13, // 11: switchyard.history.v1.TaskState.task:type_name -> switchyard.v1.Task
-	13, // 12: switchyard.history.v1.TaskState.failure:type_name -> switchyard.v1.Task
-	8,  // 13: switchyard.history.v1.TaskState.expanded_at:type_name -> google.protobuf.Timestamp
-	14, // 14: switchyard.history.v1.TaskState.items:type_name -> switchyard.history.v1.Items
-	8,  // 15: switchyard.history.v1.TaskState.ready_at:type_name -> google.protobuf.Timestamp
-	15, // 16: switchyard.history.v1.TaskState.partitions:type_name -> switchyard.history.v1.PartitionReport
-	13, // 17: switchyard.history.v1.TaskState.pending_end:type_name -> switchyard.v1.Task
-	16, // 18: switchyard.history.v1.TaskState.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	17, // 19: switchyard.history.v1.TaskState.detached_attempt:type_name -> switchyard.history.v1.DetachedAttempt
-	15, // 20: switchyard.history.v1.TaskState.previous_partitions:type_name -> switchyard.history.v1.PartitionReport
-	18, // 21: switchyard.history.v1.TaskState.duration_estimate:type_name -> switchyard.history.v1.DurationEstimate
-	3,  // 22: switchyard.history.v1.TaskState.approvals:type_name -> switchyard.history.v1.ApprovalRecord
-	8,  // 23: switchyard.history.v1.TaskState.approval_until:type_name -> google.protobuf.Timestamp
-	8,  // 24: switchyard.history.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
-	2,  // 25: switchyard.history.v1.RunState.TasksEntry.value:type_name -> switchyard.history.v1.TaskState
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	8,  // 9: switchyard.history.v1.RunState.expected_at:type_name -> google.protobuf.Timestamp
+	10, // 10: switchyard.history.v1.FinallyState.abort:type_name -> switchyard.v1.Run
+	8,  // 11: switchyard.history.v1.FinallyState.deadline_at:type_name -> google.protobuf.Timestamp
+	13, // 12: switchyard.history.v1.TaskState.task:type_name -> switchyard.v1.Task
+	13, // 13: switchyard.history.v1.TaskState.failure:type_name -> switchyard.v1.Task
+	8,  // 14: switchyard.history.v1.TaskState.expanded_at:type_name -> google.protobuf.Timestamp
+	14, // 15: switchyard.history.v1.TaskState.items:type_name -> switchyard.history.v1.Items
+	8,  // 16: switchyard.history.v1.TaskState.ready_at:type_name -> google.protobuf.Timestamp
+	15, // 17: switchyard.history.v1.TaskState.partitions:type_name -> switchyard.history.v1.PartitionReport
+	13, // 18: switchyard.history.v1.TaskState.pending_end:type_name -> switchyard.v1.Task
+	16, // 19: switchyard.history.v1.TaskState.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	17, // 20: switchyard.history.v1.TaskState.detached_attempt:type_name -> switchyard.history.v1.DetachedAttempt
+	15, // 21: switchyard.history.v1.TaskState.previous_partitions:type_name -> switchyard.history.v1.PartitionReport
+	18, // 22: switchyard.history.v1.TaskState.duration_estimate:type_name -> switchyard.history.v1.DurationEstimate
+	3,  // 23: switchyard.history.v1.TaskState.approvals:type_name -> switchyard.history.v1.ApprovalRecord
+	8,  // 24: switchyard.history.v1.TaskState.approval_until:type_name -> google.protobuf.Timestamp
+	8,  // 25: switchyard.history.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
+	2,  // 26: switchyard.history.v1.RunState.TasksEntry.value:type_name -> switchyard.history.v1.TaskState
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_run_state_proto_init() }
