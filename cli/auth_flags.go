@@ -28,6 +28,7 @@ type authFlags struct {
 	kind           output.Choice
 	adminTokenFile string
 	approveRunsOf  output.Choice
+	fourEyes       bool
 	issuer         oidc.Config
 }
 
@@ -40,6 +41,7 @@ func (a *authFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&a.issuer.NameClaim, "oidc-name-claim", oidc.DefaultNameClaim, "claim with the user's name, which owns runs; it must be unique and never reassigned")
 	a.approveRunsOf = output.Choice{Allowed: []string{v1.RoleUser, approveNone}, Value: approveNone}
 	f.Var(&a.approveRunsOf, "approve-runs-of", "role whose runs wait for an operator's approval: user or none")
+	f.BoolVar(&a.fourEyes, "four-eyes", false, "refuse decisions about tasks of type approval by who submitted the run")
 	f.StringVar(&a.adminTokenFile, "admin-token-file", "", "file for the first admin token, created on the first start with --auth tokens (default beside the store)")
 }
 
@@ -55,12 +57,15 @@ func (a *authFlags) into(cfg *stack.Config) error {
 		if a.approveRunsOf.Value != approveNone {
 			return exit.Usagef("--approve-runs-of %s: callers have no role without --auth tokens", a.approveRunsOf.Value)
 		}
+		if a.fourEyes {
+			return exit.Usagef("--four-eyes: the names of callers prove nothing without --auth tokens")
+		}
 		if !isLoopback(cfg.Gateway) {
 			return exit.Usagef("%s %s is reachable from other machines, and anyone who reaches it can run commands on every node: add --auth tokens, or listen on 127.0.0.1", cfg.GatewayFlag, cfg.Gateway)
 		}
 		return nil
 	}
-	cfg.Auth = stack.AuthConfig{Tokens: true, AdminTokenFile: a.adminTokenFile, ApproveUserRuns: a.approveRunsOf.Value == v1.RoleUser}
+	cfg.Auth = stack.AuthConfig{Tokens: true, AdminTokenFile: a.adminTokenFile, ApproveUserRuns: a.approveRunsOf.Value == v1.RoleUser, FourEyes: a.fourEyes}
 	if err := a.checkIssuer(); err != nil {
 		return err
 	}

@@ -26,6 +26,9 @@ type fakeGateway struct {
 	logged    []*v1.StreamRunLogsRequest
 	lines     []*v1.LogLine // returned by ListRunLogs
 
+	// definition is returned by GetRunDefinition. nil means that the caller may not access the run.
+	definition *v1.Definition
+
 	run      *v1.Run // returned by GetRun, with two tasks a page
 	messages []*v1.WatchRunResponse
 	// untilCancel holds back the last message of a watch until the run is cancelled.

@@ -87,6 +87,7 @@ func scriptDefaults(f *fakeGateway) {
 	script(f, &v1.RestartTaskResponse{Id: fakeRun})
 	script(f, &v1.KillTaskResponse{Id: fakeRun})
 	script(f, &v1.ApproveTaskResponse{Id: fakeRun})
+	script(f, &v1.ApproveRunResponse{Id: fakeRun})
 	script(f, &v1.RejectTaskResponse{Id: fakeRun})
 	script(f, &v1.RetryRunResponse{Id: fakeRun, Generation: 2})
 	script(f, &v1.RerunRunResponse{Id: "nightly-7n8p9qrs", Name: "nightly"})

@@ -13,16 +13,16 @@ import (
 	"switchyard/workflows/definition"
 )
 
-// inputFlags holds the flags that give the input of a run.
+// inputFlags holds the flags that give the input of a run or of an approval.
 type inputFlags struct {
 	pairs []string
 	file  string
 }
 
-// add registers the flags.
-func (f *inputFlags) add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.pairs, "input", nil, "input of the run as key=value, parsed as the type in the definition; without a type, value may be JSON; may be repeated")
-	flags.StringVar(&f.file, "input-file", "", "YAML or JSON file with inputs of the run, or - for standard input; --input takes precedence")
+// add registers the flags for the input of a run or of an approval.
+func (f *inputFlags) add(flags *pflag.FlagSet, of string) {
+	flags.StringArrayVar(&f.pairs, "input", nil, "input of the "+of+" as key=value, parsed as the type in the definition; without a type, value may be JSON; may be repeated")
+	flags.StringVar(&f.file, "input-file", "", "YAML or JSON file with inputs of the "+of+", or - for standard input; --input takes precedence")
 }
 
 // givenInput is unparsed input. Parsing needs the definition.

@@ -56,7 +56,7 @@ the run and prints its id.
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, sys, args[0]) },
 	}
 	flags := cmd.Flags()
-	f.input.add(flags)
+	f.input.add(flags, "run")
 	flags.BoolVar(&f.logs, "logs", false, "also show the output of the tasks")
 	flags.BoolVar(&f.detach, "detach", false, "start the run on the gateway, print its id and exit")
 	flags.StringVar(&f.store, "store", "", "folder or URL for logs and results (default a temporary folder, removed after the run)")

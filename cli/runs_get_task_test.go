@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -13,14 +14,16 @@ import (
 )
 
 func (f *fakeGateway) GetRunDefinition(context.Context, *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error) {
-	return connect.NewResponse(&v1.GetRunDefinitionResponse{Id: fakeRun, Definition: &v1.Definition{
-		Name: "nightly", Tasks: map[string]*v1.TaskDefinition{"fetch": {Type: "shell"}},
-	}}), nil
+	if f.definition == nil {
+		return nil, connect.NewError(connect.CodeNotFound, errors.New("there is no run"))
+	}
+	return connect.NewResponse(&v1.GetRunDefinitionResponse{Id: fakeRun, Definition: f.definition}), nil
 }
 
 func TestRunsGetTask(t *testing.T) {
 	f := fake(t)
 	nightly(f)
+	f.definition = &v1.Definition{Name: "nightly", Tasks: map[string]*v1.TaskDefinition{"fetch": {Type: "shell"}}}
 	output, _ := structpb.NewStruct(map[string]any{"files": []any{"a", "b"}})
 	build := f.run.Tasks["build"]
 	build.Result.Stdout, build.Result.StdoutTruncated, build.Result.Output, build.Result.PeakMemoryMb, build.Result.Warning = "\x1b[2Jok\n", true, output, 12, "the kernel killed a process"

@@ -25,7 +25,7 @@ func newRunsRerun(sys *system) *cobra.Command {
 input is also that of the earlier run, except for the values given with --input.`,
 		Args: arguments(1, 1, "RUN"),
 	}
-	input.add(cmd.Flags())
+	input.add(cmd.Flags(), "run")
 	cmd.Flags().BoolVar(&watch, "watch", false, "follow the run to its end; the exit code tells whether it completed, and -o json prints the run")
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)

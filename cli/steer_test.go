@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -37,6 +38,10 @@ func TestRunActionsSendRequestsAndSuggestRemedies(t *testing.T) {
 		{
 			[]string{"approve", "night", "ship", "--reason", "ok"}, &v1.ApproveTaskRequest{Id: "night", Task: "ship", Reason: "ok"},
 			"task ship of run nightly-4g5h6jkm is approved\n", "switchyard runs get night",
+		},
+		{
+			[]string{"approve", "night", "--definition-version", "2"}, &v1.ApproveRunRequest{Id: "night", DefinitionVersion: 2},
+			"run nightly-4g5h6jkm is approved\n", "switchyard runs get night",
 		},
 		{
 			[]string{"reject", "night", "ship", "--reason", "no"}, &v1.RejectTaskRequest{Id: "night", Task: "ship", Reason: "no"},
@@ -97,6 +102,38 @@ func TestRunActionsSendRequestsAndSuggestRemedies(t *testing.T) {
 			f.fail = connect.NewError(connect.CodeAborted, errStopping)
 			run(t, args...).ends(t, exit.CodeNotDone, test.remedy)
 		})
+	}
+}
+
+// TestApproverFillsInInputs gives inputs of an approval, with their types if the approver may access the run.
+func TestApproverFillsInInputs(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	spec, _ := structpb.NewStruct(map[string]any{"inputs": map[string]any{"tag": map[string]any{}, "n": map[string]any{"type": "integer"}}})
+	f.definition = &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"ship": {Type: v1.TypeApproval, Spec: spec}}}
+	approve := func(args ...string) result {
+		f.asked = nil
+		return run(t, append([]string{"runs", "approve", "night", "--gateway", f.url, "--input", "tag=1.10", "--input", "n=3"}, args...)...)
+	}
+	for _, test := range []struct {
+		task string
+		tag  any
+	}{{"ship", "1.10"}, {"ship[2]", "1.10"}} {
+		input, _ := structpb.NewStruct(map[string]any{"tag": test.tag, "n": 3.0})
+		approve(test.task).ends(t, 0, "is approved")
+		if want := (&v1.ApproveTaskRequest{Id: "night", Task: test.task, Input: input}); len(f.asked) != 1 || !proto.Equal(f.asked[0], want) {
+			t.Errorf("asked %v, want %v", f.asked, want)
+		}
+	}
+	f.definition = nil
+	approve("ship").ends(t, 0, "is approved")
+	if input := f.asked[0].(*v1.ApproveTaskRequest).GetInput().AsMap(); input["n"] != 3.0 {
+		t.Errorf("an approver without access to the run sends %v", input)
+	}
+	approve().ends(t, exit.CodeUsage, "name the TASK")
+	f.fail = connect.NewError(connect.CodePermissionDenied, errors.New("task ship requires a decision by the role operator"))
+	if got := approve("ship"); got.code != exit.CodeNotAllowed || !strings.Contains(got.stderr, "the role operator") || strings.Contains(got.stderr, "runs get") {
+		t.Errorf("a wrong role: %+v", got)
 	}
 }
 

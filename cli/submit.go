@@ -40,7 +40,7 @@ conditions, and where each task could run now.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, sys, args) },
 	}
 	flags := cmd.Flags()
-	f.input.add(flags)
+	f.input.add(flags, "run")
 	flags.StringVar(&f.workflow, "workflow", "", "run the definition stored under this name")
 	flags.StringVar(&f.key, "idempotency-key", "", "start only one run for this key, even if the request is repeated")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only print the plan")

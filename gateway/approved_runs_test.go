@@ -12,6 +12,7 @@ const (
 	startsAnother = "starts another run, which waits for its own approval"
 	mayWait       = "waits for approval again if it changes or repeats what was approved"
 	steers        = "decides when and whether tasks run, and never what they run"
+	answers       = "gives what the definition asks people for"
 	doorKey       = "adds an SSH key, with which sessions have the same limits"
 )
 
@@ -25,7 +26,7 @@ var callsOfUsers = map[string]string{
 	"RunService.RetryDeadLetter": steers, "RunService.PurgeDeadLetter": steers, "RunService.CancelRun": steers,
 	"RunService.PauseRun": steers, "RunService.ResumeRun": steers, "RunService.HoldTask": steers, "RunService.ReleaseTask": steers,
 	"RunService.CancelTask": steers, "RunService.PauseTask": steers, "RunService.ResumeTask": steers, "RunService.StopTask": steers,
-	"RunService.RestartTask": steers, "RunService.KillTask": steers, "RunService.ApproveTask": steers, "RunService.RejectTask": steers,
+	"RunService.RestartTask": steers, "RunService.KillTask": steers, "RunService.ApproveTask": answers, "RunService.RejectTask": steers,
 	"VpsService.StopVps": steers, "VpsService.RestartVps": steers, "VpsService.KillVps": steers,
 
 	"KeyService.AddKey": doorKey, "KeyService.RemoveKey": doorKey,

@@ -52,6 +52,8 @@ type Config struct {
 	// ApproveUserRuns makes runs that users submit wait for the approval of an operator, and keeps the sessions of users out of
 	// their tasks.
 	ApproveUserRuns bool
+	// FourEyes refuses decisions about tasks of type approval by who submitted their run.
+	FourEyes bool
 	// TLS configures https for Listen. Default: Listen serves http.
 	TLS *tls.Config
 	// PeerURL is the URL under which other gateways of the deployment reach this one, for sessions on nodes that are

@@ -14,6 +14,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
 // TestCommandsReachRunsAndTasks sends each command for a run and for its tasks, first when it applies and then when it no longer
@@ -116,6 +117,32 @@ func TestCancelReachesARunThatContinuesAsNew(t *testing.T) {
 	do(t, f.client.CancelRun, &v1.CancelRunRequest{Id: id})
 	eventually(t, "the run is cancelled", func() bool { return f.get(t, id).GetState() == "cancelled" })
 	refused(t, "cancel what has ended", f.client.CancelRun, &v1.CancelRunRequest{Id: id}, connect.CodeAborted)
+}
+
+// TestApproversOfATaskDecide decides about tasks as the submitter, as people whom the task names, and as others, on a gateway that
+// requires four eyes.
+func TestApproversOfATaskDecide(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir(), func(c *Config) { c.FourEyes = true })
+	as := map[string]switchyardv1connect.RunServiceClient{}
+	for name, role := range map[string]string{"ann": v1.RoleUser, "bob": v1.RoleUser, "eve": v1.RoleUser, "op": v1.RoleOperator} {
+		secret, _ := f.token(t, name, role)
+		as[name] = f.dialAs(t, secret)
+	}
+	f.client = as["ann"]
+	id := f.submitDocument(t, "name: ship\ntasks: {a: {type: approval, spec: {approvers: {names: [bob]}}}, b: {type: approval}, c: {type: shell, spec: {command: x}}}")
+	for _, task := range []string{"a", "b"} {
+		set(t, id, task, 0, &v1.Task{State: "paused", Type: v1.TypeApproval})
+	}
+	refused(t, "the submitter", as["ann"].ApproveTask, &v1.ApproveTaskRequest{Id: id, Task: "a"}, connect.CodePermissionDenied, "--four-eyes")
+	for _, task := range []string{"a", "b", "c", "d"} {
+		refused(t, "a stranger", as["eve"].ApproveTask, &v1.ApproveTaskRequest{Id: id, Task: task}, connect.CodeNotFound, "there is no run")
+	}
+	refused(t, "another task than that with the name", as["bob"].RejectTask, &v1.RejectTaskRequest{Id: id, Task: "b"}, connect.CodeNotFound, "there is no run")
+	refused(t, "a prefix", as["bob"].ApproveTask, &v1.ApproveTaskRequest{Id: id[:len(id)-2], Task: "a"}, connect.CodeNotFound, "there is no run")
+	do(t, as["bob"].ApproveTask, &v1.ApproveTaskRequest{Id: id, Task: "a"})
+	do(t, as["op"].ApproveTask, &v1.ApproveTaskRequest{Id: id, Task: "b"})
+	terminate(t, id)
 }
 
 // TestLateDecisionLearnsWhoRejectedTheRun approves a run that another person has just rejected.

@@ -67,7 +67,7 @@ func newRunService(config Config, s shared) runService {
 		Streams:   runstreams.New(s.index, s.reader, s.pollers, config.Store, s.stopping),
 		Commands: runcommands.New(runcommands.Config{
 			Client: config.Client, Index: s.index, Reader: s.reader, Store: config.Store, Updater: updater,
-			Signer: s.signer, Now: config.Now, Log: config.Logger,
+			Signer: s.signer, FourEyes: config.FourEyes, Now: config.Now, Log: config.Logger,
 		}),
 		Retries: runretry.New(runretry.Config{
 			Client: config.Client, Namespace: config.Namespace, Index: s.index, Reader: s.reader, Store: config.Store, Updater: updater, Approvals: s.submitter,

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash"
@@ -95,8 +96,8 @@ func (s *Signer) readKey(ctx context.Context) ([]byte, error) {
 	return key, nil
 }
 
-// mac returns the signature of a decision. Each field is preceded by its length, so that different decisions never
-// produce the same bytes.
+// mac returns the signature of a decision. Each field is preceded by its length, and those that most decisions do not have also by
+// their name, so that different decisions never produce the same bytes.
 func mac(key []byte, d *historyv1.Decision) []byte {
 	h := hmac.New(sha256.New, key)
 	for _, field := range []string{
@@ -104,6 +105,14 @@ func mac(key []byte, d *historyv1.Decision) []byte {
 		d.GetAt().AsTime().UTC().Format(time.RFC3339Nano),
 	} {
 		writeField(h, field)
+	}
+	if d.GetIsSubmitter() {
+		writeField(h, "is_submitter")
+	}
+	if d.GetInput() != nil {
+		text, _ := json.Marshal(d.GetInput().AsMap()) // sorts the names; values of a Struct are always JSON
+		writeField(h, "input")
+		writeField(h, string(text))
 	}
 	return h.Sum(nil)
 }

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/store"
@@ -30,7 +31,10 @@ func newSigner(t *testing.T, location string, now time.Time) *Signer {
 }
 
 func decision() *historyv1.Decision {
-	return &historyv1.Decision{Workflow: "ci-0k", Execution: "e1", Task: "deploy", Verdict: v1.ApprovalApproved, By: "ann", Role: v1.RoleOperator, Reason: "ok", At: timestamppb.New(at)}
+	return &historyv1.Decision{
+		Workflow: "ci-0k", Execution: "e1", Task: "deploy", Verdict: v1.ApprovalApproved, By: "ann", Role: v1.RoleOperator, Reason: "ok", At: timestamppb.New(at),
+		Input: &structpb.Struct{Fields: map[string]*structpb.Value{"env": structpb.NewStringValue("test"), "n": structpb.NewNumberValue(1)}},
+	}
 }
 
 // TestSignatureCoversEveryField changes each field of a signed decision and verifies it with another
@@ -55,6 +59,10 @@ func TestSignatureCoversEveryField(t *testing.T) {
 			changed.At = timestamppb.New(at.Add(time.Nanosecond))
 		case field.Name() == "signature":
 			changed.Signature[0] ^= 1
+		case field.Name() == "input":
+			changed.Input.Fields["env"] = structpb.NewStringValue("prod")
+		case field.Kind() == protoreflect.BoolKind:
+			changed.ProtoReflect().Set(field, protoreflect.ValueOfBool(true))
 		default:
 			t.Fatalf("%s is not changed by this test", field.Name())
 		}

@@ -26,6 +26,8 @@ type AuthConfig struct {
 	AdminTokenFile string
 	// ApproveUserRuns makes runs that users submit wait for an operator's approval.
 	ApproveUserRuns bool
+	// FourEyes refuses decisions about tasks by who submitted their run.
+	FourEyes bool
 }
 
 // AdminTokenFile returns the file in which this stack stored the first admin token, or "" if it created none.
@@ -54,7 +56,7 @@ func (s *Stack) startAuth(ctx context.Context, cfg Config, into *gateway.Config)
 		}
 		chosen = auth.ByPrefix{Prefix: tokens.Prefix, With: authenticator, Without: issued}
 	}
-	into.Tokens, into.Authenticator, into.ApproveUserRuns = registry, chosen, cfg.Auth.ApproveUserRuns
+	into.Tokens, into.Authenticator, into.ApproveUserRuns, into.FourEyes = registry, chosen, cfg.Auth.ApproveUserRuns, cfg.Auth.FourEyes
 	return nil
 }
 

@@ -22,8 +22,10 @@ type Config struct {
 	Updater *runupdate.Updater
 	// Signer signs the decisions of callers.
 	Signer *signing.Signer
-	Now    func() time.Time
-	Log    *slog.Logger
+	// FourEyes refuses decisions about tasks by who submitted their run.
+	FourEyes bool
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Commands serves the calls that steer open runs and their tasks. It is safe for concurrent use.
@@ -38,7 +40,7 @@ func New(c Config) Commands {
 	force := forcedCancel{client: c.Client, reader: c.Reader, store: c.Store, updater: c.Updater, log: c.Log}
 	return Commands{
 		updates:      updates{index: c.Index, updater: c.Updater},
-		decisions:    decisions{index: c.Index, reader: c.Reader, updater: c.Updater, signer: c.Signer, now: c.Now},
+		decisions:    decisions{index: c.Index, reader: c.Reader, updater: c.Updater, signer: c.Signer, now: c.Now, fourEyes: c.FourEyes},
 		cancellation: cancellation{client: c.Client, index: c.Index, updater: c.Updater, force: force},
 	}
 }

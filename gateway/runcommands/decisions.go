@@ -3,9 +3,11 @@ package runcommands
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/signing"
@@ -15,6 +17,7 @@ import (
 	"switchyard/gateway/runview"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 )
 
@@ -25,17 +28,23 @@ type decisions struct {
 	updater updater
 	signer  *signing.Signer
 	now     func() time.Time
+	// fourEyes refuses decisions about tasks by who submitted their run.
+	fourEyes bool
 }
 
 // ApproveTask approves a task that waits for approval.
 func (ds decisions) ApproveTask(ctx context.Context, req *connect.Request[v1.ApproveTaskRequest]) (*connect.Response[v1.ApproveTaskResponse], error) {
-	id, err := ds.decideTask(ctx, req.Msg.GetId(), req.Msg.GetTask(), names.ApproveUpdate, v1.ApprovalApproved, req.Msg.GetReason())
+	id, err := ds.decideTask(ctx, req.Msg.GetId(), names.ApproveUpdate, &historyv1.Decision{
+		Task: req.Msg.GetTask(), Verdict: v1.ApprovalApproved, Reason: req.Msg.GetReason(), Input: req.Msg.GetInput(),
+	})
 	return respond(&v1.ApproveTaskResponse{Id: id}, err)
 }
 
 // RejectTask rejects a task that waits for approval.
 func (ds decisions) RejectTask(ctx context.Context, req *connect.Request[v1.RejectTaskRequest]) (*connect.Response[v1.RejectTaskResponse], error) {
-	id, err := ds.decideTask(ctx, req.Msg.GetId(), req.Msg.GetTask(), names.RejectUpdate, v1.ApprovalRejected, req.Msg.GetReason())
+	id, err := ds.decideTask(ctx, req.Msg.GetId(), names.RejectUpdate, &historyv1.Decision{
+		Task: req.Msg.GetTask(), Verdict: v1.ApprovalRejected, Reason: req.Msg.GetReason(),
+	})
 	return respond(&v1.RejectTaskResponse{Id: id}, err)
 }
 
@@ -54,29 +63,64 @@ func (ds decisions) RejectRun(ctx context.Context, req *connect.Request[v1.Rejec
 }
 
 // decideTask sends a decision about a task to its run, or to the child of the run that carries the instance.
-func (ds decisions) decideTask(ctx context.Context, text, task, update, verdict, reason string) (id string, err error) {
-	id, err = ds.index.Resolve(ctx, text)
+func (ds decisions) decideTask(ctx context.Context, text, update string, made *historyv1.Decision) (id string, err error) {
+	p := auth.From(ctx)
+	id, desc, err := ds.findRunOf(ctx, text, made.GetTask())
 	if err != nil {
 		return "", err
 	}
-	decide := func(workflow string) error {
-		desc, err := ds.reader.Describe(ctx, workflow)
-		if err != nil {
-			return err
-		}
-		d, err := ds.signedDecision(ctx, desc, &historyv1.Decision{Workflow: workflow, Task: task, Verdict: verdict, Reason: reason})
-		if err != nil {
-			return err
-		}
-		return ds.updater.Send(ctx, workflow, update, &historyv1.TaskCommand{Task: task, Reason: reason, By: auth.From(ctx).Name, Decision: d})
+	isSubmitter := p.Owns(runindex.OwnerOf(desc.GetWorkflowExecutionInfo()))
+	if isSubmitter && ds.fourEyes {
+		return "", connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s submitted run %s and cannot decide about its tasks, because the gateway has --four-eyes; ask another person", p.Name, id))
 	}
-	err = decide(id)
+	decide := func(workflow string, desc *runview.Description) error {
+		d := proto.CloneOf(made)
+		d.Workflow, d.IsSubmitter = workflow, isSubmitter
+		d, err := ds.signedDecision(ctx, desc, d)
+		if err != nil {
+			return err
+		}
+		return ds.updater.Send(ctx, workflow, update, &historyv1.TaskCommand{Task: made.GetTask(), Reason: made.GetReason(), Input: made.GetInput(), By: p.Name, Decision: d})
+	}
+	err = decide(id, desc)
 	if rpcerror.CodeOf(err) == connect.CodeNotFound {
-		if child := ds.updater.FindChild(ctx, id, task); child != "" {
-			return id, decide(child)
+		if child := ds.updater.FindChild(ctx, id, made.GetTask()); child != "" {
+			if desc, err = ds.reader.Describe(ctx, child); err == nil {
+				err = decide(child, desc)
+			}
 		}
 	}
 	return id, err
+}
+
+// findRunOf returns the run with a task that the caller decides about. A person who may not access the run finds it by its whole id
+// if the task names the person as an approver; otherwise it looks like a run that does not exist.
+func (ds decisions) findRunOf(ctx context.Context, text, task string) (string, *runview.Description, error) {
+	p := auth.From(ctx)
+	id, unknown := ds.index.Resolve(ctx, text)
+	if unknown == nil {
+		desc, err := ds.reader.Describe(ctx, id)
+		return id, desc, err
+	}
+	if rpcerror.CodeOf(unknown) != connect.CodeNotFound || !p.IsVerified() {
+		return "", nil, unknown
+	}
+	desc, err := ds.reader.Describe(ctx, text)
+	if err != nil {
+		return "", nil, unknown
+	}
+	in, err := ds.reader.DefinedInput(ctx, desc.GetWorkflowExecutionInfo())
+	if err != nil {
+		return "", nil, unknown
+	}
+	if base, _, isInstance := names.ParseInstanceName(task); isInstance {
+		task = base
+	}
+	def := in.GetDefinition().GetTasks()[task]
+	if def.GetType() != v1.TypeApproval || !slices.Contains(definition.Approval(def).GetApprovers().GetNames(), p.Name) {
+		return "", nil, unknown
+	}
+	return text, desc, nil
 }
 
 // decideRun sends a decision to the run that it is about. The user who submitted the run may not decide. mayDecide reports whether

@@ -146,6 +146,8 @@ func (u *Updater) refusalError(ctx context.Context, id, name string, err error) 
 		return rpcerror.WrongState("run %s was started by an older version that does not support %s", id, name)
 	case said.Type() == names.NotAllowedError:
 		return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("run %s: %s", runOf(id), said.Message()))
+	case said.Type() == names.InvalidInputError:
+		return rpcerror.Invalid("run %s: %s", runOf(id), said.Message())
 	case said.Type() == names.RunEndedError:
 		return rpcerror.WrongState("run %s has just ended", id)
 	}

@@ -48,7 +48,7 @@ func (d *document) read(n *source.Node) (def *v1.Definition, specs map[string]pr
 // It returns the specs as messages.
 func (d *document) complete(def *v1.Definition) map[string]proto.Message {
 	defaults := defaultsReader{decoder: d.decoder}
-	inputRules{d.decoder}.restoreTexts(def)
+	inputRules{d.decoder}.restoreTexts(def.GetInputs(), d.base.Field("inputs"))
 	defaults.inherit(def)
 	matrixReader{d.decoder}.replaceAll(def)
 	specs := make(map[string]proto.Message, v1.CountTasks(def))
@@ -89,7 +89,7 @@ func (d *document) check(def *v1.Definition, specs map[string]proto.Message) {
 		d.Add(d.locate(p), p, fmt.Sprintf("context takes %d bytes; the limit is %d", size, MaxContextBytes), "keep large data in files, and their names in the context")
 	}
 	workflowRules{d.decoder}.name(def.GetName(), d.base.Field("name"))
-	inputRules{d.decoder}.declared(def)
+	inputRules{d.decoder}.declared(def.GetInputs(), d.base.Field("inputs"))
 	d.duration(def.GetDeadline(), d.base.Field("deadline"))
 	d.durationOr(def.GetExpectedWithin(), d.base.Field("expectedWithin"), `"0" means any time`)
 	workflowRules{d.decoder}.concurrency(def.GetConcurrency(), d.base.Field("concurrency"))

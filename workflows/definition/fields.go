@@ -123,18 +123,3 @@ func meantDuration(text string) string {
 	}
 	return meant.String()
 }
-
-// Approval returns the spec of a checked approval task without its message, which may have expressions.
-func Approval(task *v1.TaskDefinition) *v1.ApprovalSpec {
-	fields := task.GetSpec().GetFields()
-	spec := &v1.ApprovalSpec{
-		Approvals: int32(fields["approvals"].GetNumberValue()), Timeout: fields["timeout"].GetStringValue(), OnTimeout: fields["onTimeout"].GetStringValue(),
-	}
-	for _, role := range fields["roles"].GetListValue().GetValues() {
-		spec.Roles = append(spec.Roles, role.GetStringValue())
-	}
-	return spec
-}
-
-// ApprovalTimeout returns how long an approval task waits; 0 means no limit.
-func ApprovalTimeout(spec *v1.ApprovalSpec) time.Duration { return duration(spec.GetTimeout()) }

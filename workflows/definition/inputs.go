@@ -30,7 +30,18 @@ func Input(def *v1.Definition, given *structpb.Struct) (*structpb.Struct, error)
 		return given, nil
 	}
 	d := &decoder{Report: &source.Report{}}
-	all := inputRules{d}.input(def, given, source.Root.Field("input"), false)
+	all := inputRules{d}.input(def.GetInputs(), given, source.Root.Field("input"), false)
+	if err := d.Err(); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// ApprovalInput returns what an approver fills in: the given values, and the defaults of the other inputs of an approval. The error
+// is as for Input.
+func ApprovalInput(spec *v1.ApprovalSpec, given *structpb.Struct) (*structpb.Struct, error) {
+	d := &decoder{Report: &source.Report{}}
+	all := inputRules{d}.input(spec.GetInputs(), given, source.Root.Field("input"), false)
 	if err := d.Err(); err != nil {
 		return nil, err
 	}
@@ -40,18 +51,18 @@ func Input(def *v1.Definition, given *structpb.Struct) (*structpb.Struct, error)
 // inputRules checks the inputs that a definition declares, and the input that a run is given.
 type inputRules struct{ *decoder }
 
-// input checks the input given to a run and adds the defaults. If templated is set, a value with a template is not known yet
-// and is not checked.
-func (r inputRules) input(def *v1.Definition, given *structpb.Struct, at *source.Path, templated bool) *structpb.Struct {
+// input checks values that are given for declared inputs, and adds the defaults. If templated is set, a value with a template is not
+// known yet and is not checked.
+func (r inputRules) input(inputs map[string]*v1.InputDefinition, given *structpb.Struct, at *source.Path, templated bool) *structpb.Struct {
 	all := &structpb.Struct{Fields: map[string]*structpb.Value{}}
-	declared := slices.Sorted(maps.Keys(def.GetInputs()))
+	declared := slices.Sorted(maps.Keys(inputs))
 	for _, name := range slices.Sorted(maps.Keys(given.GetFields())) {
-		if def.GetInputs()[name] == nil {
+		if inputs[name] == nil {
 			r.unknownInput(name, declared, at.Key(name))
 		}
 	}
 	for _, name := range declared {
-		in, value := def.GetInputs()[name], given.GetFields()[name]
+		in, value := inputs[name], given.GetFields()[name]
 		_, isNull := value.GetKind().(*structpb.Value_NullValue)
 		p := at.Key(name)
 		switch {
@@ -77,11 +88,14 @@ func (r inputRules) input(def *v1.Definition, given *structpb.Struct, at *source
 }
 
 func (r inputRules) unknownInput(name string, declared []string, p *source.Path) {
-	hint := ""
-	if r.Compared += len(declared); r.Compared <= maxInputsCompared {
-		hint = nearest.DidYouMean(name, declared)
+	hint := "no input is declared"
+	if len(declared) > 0 {
+		hint = "known names: " + shortList(declared)
 	}
-	r.Add(r.locateKey(p), p, "there is no input "+source.Quote(name), cmp.Or(hint, "known names: "+shortList(declared)))
+	if r.Compared += len(declared); r.Compared <= maxInputsCompared {
+		hint = cmp.Or(nearest.DidYouMean(name, declared), hint)
+	}
+	r.Add(r.locateKey(p), p, "there is no input "+source.Quote(name), hint)
 }
 
 // inputType returns the type of an input.
@@ -138,10 +152,10 @@ func plainText(v *structpb.Value) string {
 	}
 }
 
-// declared checks the inputs that a definition declares.
-func (r inputRules) declared(def *v1.Definition) {
-	for _, name := range slices.Sorted(maps.Keys(def.GetInputs())) {
-		in, at := def.GetInputs()[name], r.base.Field("inputs").Key(name)
+// declared checks declared inputs.
+func (r inputRules) declared(inputs map[string]*v1.InputDefinition, p *source.Path) {
+	for _, name := range slices.Sorted(maps.Keys(inputs)) {
+		in, at := inputs[name], p.Key(name)
 		byDefault, enum := at.Field("default"), at.Field("enum")
 		if r.IsSettled(at.Field("type")) {
 			continue
@@ -168,9 +182,9 @@ func (r inputRules) declared(def *v1.Definition) {
 
 // restoreTexts restores the text from the document for the default and the enum of a string input, where the text looks like
 // another type: 1.10, or no. It warns of such texts inside lists and objects.
-func (r inputRules) restoreTexts(def *v1.Definition) {
-	for name, in := range def.GetInputs() {
-		at := r.base.Field("inputs").Key(name)
+func (r inputRules) restoreTexts(inputs map[string]*v1.InputDefinition, p *source.Path) {
+	for name, in := range inputs {
+		at := p.Key(name)
 		if n := r.nodeAt(at.Field("default")); in.GetDefault() != nil && n != nil {
 			r.warnOfInput(in, n, at.Field("default"))
 		}

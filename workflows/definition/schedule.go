@@ -28,7 +28,7 @@ func (r scheduleRules) check(def *v1.Definition, p *source.Path) {
 		r.crons(s, zone, p)
 	}
 	if len(def.GetInputs()) > 0 {
-		inputRules{r.decoder}.input(def, s.GetInput(), p.Field("input"), false)
+		inputRules{r.decoder}.input(def.GetInputs(), s.GetInput(), p.Field("input"), false)
 	}
 }
 

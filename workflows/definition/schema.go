@@ -273,7 +273,7 @@ func stringSchema(field protoreflect.FieldDescriptor, rules fieldRules) object {
 		"switchyard.v1.Stop.grace":
 		schema["type"] = scalarText
 		schema["pattern"] = durationPattern
-	case "switchyard.v1.VpsSpec.idle_timeout", "switchyard.v1.SubagentSpec.stall_timeout", "switchyard.v1.ApprovalSpec.timeout":
+	case "switchyard.v1.VpsSpec.idle_timeout", "switchyard.v1.SubagentSpec.stall_timeout", "switchyard.v1.ApprovalSpec.timeout", "switchyard.v1.ApprovalSpec.remind_after":
 		schema["type"] = scalarText
 		schema["pattern"] = durationPattern + `|\$\{\{` // specs have templates
 	case "switchyard.v1.TaskDefinition.condition", "switchyard.v1.Cache.key", "switchyard.v1.RetryPolicy.when":

@@ -43,6 +43,9 @@ func (r *messageReader) spec(taskType string, n *source.Node, p *source.Path) (p
 		return nil, nil
 	case given:
 		r.message(n, m.ProtoReflect(), p)
+		if approval, ok := m.(*v1.ApprovalSpec); ok {
+			inputRules{r.decoder}.restoreTexts(approval.GetInputs(), p.Field("inputs"))
+		}
 	}
 	canonical := &structpb.Struct{}
 	if data, err := protojson.Marshal(m); err == nil {

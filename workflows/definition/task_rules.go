@@ -35,7 +35,7 @@ func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto
 	case *v1.ClaudeRelaySpec:
 		relayRules{r.decoder}.check(spec, p)
 	case *v1.ApprovalSpec:
-		r.approval(spec, p)
+		approvalRules{r.decoder}.check(spec, p)
 	case *v1.ContainerSpec:
 		containerRules{r.decoder}.check(spec, p)
 	case *v1.VpsSpec:
@@ -102,15 +102,6 @@ func (r taskRules) fieldScopes(task *v1.TaskDefinition, at *source.Path) {
 	}
 }
 
-// approval checks the rules for the spec of an approval that the model does not express.
-func (r taskRules) approval(spec *v1.ApprovalSpec, p *source.Path) {
-	r.duration(spec.GetTimeout(), p.Field("timeout"))
-	on := p.Field("onTimeout")
-	if spec.GetOnTimeout() != "" && spec.GetTimeout() == "" && !r.IsSettled(p.Field("timeout")) {
-		r.Add(r.locateKey(on), on, "spec.onTimeout has no effect without timeout", "timeout: 24h waits for a day")
-	}
-}
-
 // shell checks the spec of a task of type shell.
 func (r taskRules) shell(spec *v1.ShellSpec, p *source.Path) {
 	if at := p.Field("network"); spec.GetNetwork() != "" && !spec.GetSandbox() && !r.IsSettled(p.Field("sandbox")) {
@@ -137,6 +128,6 @@ func (r taskRules) childRun(spec *v1.RunSpec, p *source.Path) {
 		r.noteStored(name, workflow)
 	}
 	if def := r.inner[p.String()]; len(def.GetInputs()) > 0 {
-		inputRules{r.decoder}.input(def, spec.GetInput(), p.Field("input"), true)
+		inputRules{r.decoder}.input(def.GetInputs(), spec.GetInput(), p.Field("input"), true)
 	}
 }

@@ -145,6 +145,8 @@ const (
 	UnknownTaskError = "UnknownTask"
 	// NotAllowedError means that the person may not make the decision.
 	NotAllowedError = "NotAllowed"
+	// InvalidInputError means that the input of an approval is not what the approval declares.
+	InvalidInputError = "InvalidInput"
 	// TaskStateError means that the state of the task or the run does not allow the update.
 	TaskStateError = "TaskState"
 	// RunEndedError means that the run has ended and its workflow is about to close.

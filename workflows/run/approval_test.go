@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/signing"
@@ -244,6 +245,43 @@ func TestTwoApprovalsOfRequiredRoleReleaseTask(t *testing.T) {
 		t.Errorf("events of ok: %s", got)
 	}
 	workertest.Replay(t, "four-eyes", limits.Run{}, h.History(""))
+}
+
+// TestApproversFillInTheOutputOfAnApproval checks that a task reads what an approver has filled in, that the submitter does not decide
+// about a task that excludes it, and that people are reminded.
+func TestApproversFillInTheOutputOfAnApproval(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("n")
+	in := c.Input(`{name: filled-in, tasks: {
+		ok: {type: approval, spec: {message: "Where?", approvers: {not: submitter}, remindAfter: 1ms, inputs: {region: {enum: [eu, us], required: true}}}},
+		go: {type: shell, spec: {command: x}, dependsOn: [ok], condition: "parent.ok.output.region == 'eu'"}}}`)
+	in.By, in.ByRole, in.SignedDecisions = "ann", v1.RoleUser, true
+	h := c.Submit(in)
+	h.AwaitTask("ok", func(x *v1.Task) bool { return x.GetState() == v1.TaskPaused })
+	approve := func(by string, input map[string]any) error {
+		t.Helper()
+		d := signedDecision(h, by, v1.RoleOperator, "ok", v1.ApprovalApproved)
+		d.Input, _ = structpb.NewStruct(input)
+		if err := signing.New(h.Store, time.Now).Sign(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		return sendDecision(h, names.ApproveUpdate, d)
+	}
+	wantRefused(t, approve("ann", map[string]any{"region": "eu"}), names.NotAllowedError, "another person must decide")
+	wantRefused(t, approve("bob", nil), names.InvalidInputError, "input region is missing")
+	workertest.Eventually(t, "people are reminded", func() bool {
+		return slices.ContainsFunc(eventsOf(h).GetEvents(), func(e *v1.Event) bool { return e.GetEvent() == v1.EventReminded })
+	})
+	if err := approve("bob", map[string]any{"region": "eu"}); err != nil {
+		t.Fatal(err)
+	}
+	run := h.Wait()
+	workertest.CheckRun(t, run, v1.RunCompleted, map[string]string{"ok": v1.TaskCompleted, "go": v1.TaskCompleted})
+	if output := run.GetTasks()["ok"].GetResult().GetOutput().AsMap(); output["region"] != "eu" || output["by"] != "bob" {
+		t.Errorf("the output is %v", output)
+	}
+	workertest.Replay(t, "filled-in", limits.Run{}, h.History(""))
 }
 
 func TestApprovalTimesOut(t *testing.T) {

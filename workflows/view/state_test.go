@@ -32,7 +32,7 @@ func TestCarriedTaskForgetsNoField(t *testing.T) {
 		t.Errorf("the task has no %v", missing)
 	}
 	// The exceptions are those that the run adds for fan-outs, attempts, approvals and child runs, and those of an ended task.
-	if missing := prototest.Missing(again, "items", "partitions", "previous_partitions", "requeued", "partial", "duration_estimate", "detached_attempt", "child_first", "pending_end", "approvals", "approval_until"); len(missing) > 0 {
+	if missing := prototest.Missing(again, "items", "partitions", "previous_partitions", "requeued", "partial", "duration_estimate", "detached_attempt", "child_first", "pending_end", "approvals", "approval_until", "approval_reminder"); len(missing) > 0 {
 		t.Errorf("its state has no %v", missing)
 	}
 	kept := proto.CloneOf(again.GetTask())

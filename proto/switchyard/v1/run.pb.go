@@ -2137,12 +2137,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\tcontainer\x18\r \x01(\tR\tcontainer\x12\x18\n" +
 	"\awarning\x18\x0e \x01(\tR\awarningB\f\n" +
 	"\n" +
-	"_numa_node\"\x8b\x04\n" +
+	"_numa_node\"\x95\x04\n" +
 	"\x05Event\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12\x96\x02\n" +
-	"\x05event\x18\x03 \x01(\tB\xff\x01\xbaH\xfb\x01r\xf8\x01R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
-	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x04lateR\x04lostR\x05foundR\trestartedR\x04turnR\ttool_callR\x05event\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\xa0\x02\n" +
+	"\x05event\x18\x03 \x01(\tB\x89\x02\xbaH\x85\x02r\x82\x02R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
+	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x04lateR\x04lostR\x05foundR\trestartedR\bremindedR\x04turnR\ttool_callR\x05event\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +

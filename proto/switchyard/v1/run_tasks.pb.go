@@ -10,6 +10,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -1102,7 +1103,10 @@ type ApproveTaskRequest struct {
 	// Task that waits for approval.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
 	// Reason, shown to people.
-	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Values of the inputs that the approval declares. If another person has already filled them in, they may be left
+	// out; other values are refused.
+	Input         *structpb.Struct `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1156,6 +1160,13 @@ func (x *ApproveTaskRequest) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *ApproveTaskRequest) GetInput() *structpb.Struct {
+	if x != nil {
+		return x.Input
+	}
+	return nil
 }
 
 // ApproveTaskResponse confirms that the task has been approved.
@@ -1721,7 +1732,7 @@ var File_switchyard_v1_run_tasks_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_tasks_proto_rawDesc = "" +
 	"\n" +
-	"\x1dswitchyard/v1/run_tasks.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x17switchyard/v1/run.proto\"J\n" +
+	"\x1dswitchyard/v1/run_tasks.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17switchyard/v1/run.proto\"J\n" +
 	"\x12ExplainTaskRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
 	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\"\xd5\x01\n" +
@@ -1781,11 +1792,12 @@ const file_switchyard_v1_run_tasks_proto_rawDesc = "" +
 	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\"\"\n" +
 	"\x10KillTaskResponse\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"b\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"\x91\x01\n" +
 	"\x12ApproveTaskRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
 	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x16\n" +
-	"\x06reason\x18\x03 \x01(\tR\x06reason\"%\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12-\n" +
+	"\x05input\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05input\"%\n" +
 	"\x13ApproveTaskResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"a\n" +
 	"\x11RejectTaskRequest\x12\x17\n" +
@@ -1871,21 +1883,23 @@ var file_switchyard_v1_run_tasks_proto_goTypes = []any{
 	(*GetRunTaskRequest)(nil),     // 27: switchyard.v1.GetRunTaskRequest
 	(*GetRunTaskResponse)(nil),    // 28: switchyard.v1.GetRunTaskResponse
 	(*NodeVerdict)(nil),           // 29: switchyard.v1.NodeVerdict
-	(*Instance)(nil),              // 30: switchyard.v1.Instance
-	(*Task)(nil),                  // 31: switchyard.v1.Task
+	(*structpb.Struct)(nil),       // 30: google.protobuf.Struct
+	(*Instance)(nil),              // 31: switchyard.v1.Instance
+	(*Task)(nil),                  // 32: switchyard.v1.Task
 }
 var file_switchyard_v1_run_tasks_proto_depIdxs = []int32{
 	29, // 0: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
 	2,  // 1: switchyard.v1.ExplainTaskResponse.parents:type_name -> switchyard.v1.ParentEnd
-	30, // 2: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
-	31, // 3: switchyard.v1.ListRunTasksResponse.items:type_name -> switchyard.v1.Task
-	31, // 4: switchyard.v1.GetRunTaskResponse.task:type_name -> switchyard.v1.Task
-	30, // 5: switchyard.v1.GetRunTaskResponse.instance:type_name -> switchyard.v1.Instance
-	6,  // [6:6] is the sub-list for method output_type
-	6,  // [6:6] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	30, // 2: switchyard.v1.ApproveTaskRequest.input:type_name -> google.protobuf.Struct
+	31, // 3: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
+	32, // 4: switchyard.v1.ListRunTasksResponse.items:type_name -> switchyard.v1.Task
+	32, // 5: switchyard.v1.GetRunTaskResponse.task:type_name -> switchyard.v1.Task
+	31, // 6: switchyard.v1.GetRunTaskResponse.instance:type_name -> switchyard.v1.Instance
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_tasks_proto_init() }

@@ -1320,15 +1320,21 @@ type ApprovalSpec struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Question to the approvers.
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
-	// Roles that may decide; one of them is enough: "user", "operator" or "admin". Empty means any role that can access
-	// the run. Roles are ignored if authentication is off.
+	// Alias of `approvers.roles`.
 	Roles []string `protobuf:"bytes,2,rep,name=roles,proto3" json:"roles,omitempty"`
 	// Number of people with different names who must approve; 0 means 1. A single rejection rejects the task.
 	Approvals int32 `protobuf:"varint,3,opt,name=approvals,proto3" json:"approvals,omitempty"`
 	// Maximum time to wait, such as "2h". Empty or "0" means no limit.
 	Timeout string `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// Outcome after the timeout: "reject" (the default) or "approve".
-	OnTimeout     string `protobuf:"bytes,5,opt,name=on_timeout,json=onTimeout,proto3" json:"on_timeout,omitempty"`
+	OnTimeout string `protobuf:"bytes,5,opt,name=on_timeout,json=onTimeout,proto3" json:"on_timeout,omitempty"`
+	// Who may decide. Absent means everyone who can access the run. Ignored if authentication is off.
+	Approvers *Approvers `protobuf:"bytes,6,opt,name=approvers,proto3" json:"approvers,omitempty"`
+	// What an approver fills in, by name. The values are fields of the task's output, beside `by`, `at` and `reason`. If
+	// several people have to approve, the first one fills them in, and the others approve these values.
+	Inputs map[string]*InputDefinition `protobuf:"bytes,7,rep,name=inputs,proto3" json:"inputs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Time after which the event "reminded" repeats the question once, such as "4h". Empty or "0" means no reminder.
+	RemindAfter   string `protobuf:"bytes,8,opt,name=remind_after,json=remindAfter,proto3" json:"remind_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1398,11 +1404,97 @@ func (x *ApprovalSpec) GetOnTimeout() string {
 	return ""
 }
 
+func (x *ApprovalSpec) GetApprovers() *Approvers {
+	if x != nil {
+		return x.Approvers
+	}
+	return nil
+}
+
+func (x *ApprovalSpec) GetInputs() map[string]*InputDefinition {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *ApprovalSpec) GetRemindAfter() string {
+	if x != nil {
+		return x.RemindAfter
+	}
+	return ""
+}
+
+// Approvers are the people who may decide about an approval: those with one of the roles and those with one of the
+// names. With neither, everyone who can access the run may decide.
+type Approvers struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Roles that may decide, or a stronger one: "user", "operator" or "admin".
+	Roles []string `protobuf:"bytes,1,rep,name=roles,proto3" json:"roles,omitempty"`
+	// People who may decide, by the name with which they log in. They need the role "user", and no access to the run.
+	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
+	// Who may not decide in any case: "submitter", who submitted the run.
+	Not           string `protobuf:"bytes,3,opt,name=not,proto3" json:"not,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Approvers) Reset() {
+	*x = Approvers{}
+	mi := &file_switchyard_v1_spec_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Approvers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Approvers) ProtoMessage() {}
+
+func (x *Approvers) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_spec_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Approvers.ProtoReflect.Descriptor instead.
+func (*Approvers) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_spec_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Approvers) GetRoles() []string {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *Approvers) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *Approvers) GetNot() string {
+	if x != nil {
+		return x.Not
+	}
+	return ""
+}
+
 var File_switchyard_v1_spec_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/spec.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xe9\x01\n" +
+	"\x18switchyard/v1/spec.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\"\xe9\x01\n" +
 	"\tShellSpec\x128\n" +
 	"\acommand\x18\x01 \x01(\v2\x16.google.protobuf.ValueB\x06\xbaH\x03\xc8\x01\x01R\acommand\x12+\n" +
 	"\x11working_directory\x18\x02 \x01(\tR\x10workingDirectory\x12\x18\n" +
@@ -1551,7 +1643,7 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\x02 \x01(\v2\x17.google.protobuf.StructR\n" +
 	"definition\x12-\n" +
-	"\x05input\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x05input\"\xe9\x01\n" +
+	"\x05input\x18\x03 \x01(\v2\x17.google.protobuf.StructR\x05input\"\xea\x03\n" +
 	"\fApprovalSpec\x12\"\n" +
 	"\amessage\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\amessage\x129\n" +
 	"\x05roles\x18\x02 \x03(\tB#\xbaH \x92\x01\x1d\x10\x03\"\x19r\x17R\x04userR\boperatorR\x05adminR\x05roles\x12'\n" +
@@ -1559,7 +1651,17 @@ const file_switchyard_v1_spec_proto_rawDesc = "" +
 	"(\x00R\tapprovals\x12\x18\n" +
 	"\atimeout\x18\x04 \x01(\tR\atimeout\x127\n" +
 	"\n" +
-	"on_timeout\x18\x05 \x01(\tB\x18\xbaH\x15r\x13R\x00R\x06rejectR\aapproveR\tonTimeoutB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"on_timeout\x18\x05 \x01(\tB\x18\xbaH\x15r\x13R\x00R\x06rejectR\aapproveR\tonTimeout\x126\n" +
+	"\tapprovers\x18\x06 \x01(\v2\x18.switchyard.v1.ApproversR\tapprovers\x12I\n" +
+	"\x06inputs\x18\a \x03(\v2'.switchyard.v1.ApprovalSpec.InputsEntryB\b\xbaH\x05\x9a\x01\x02\x10dR\x06inputs\x12!\n" +
+	"\fremind_after\x18\b \x01(\tR\vremindAfter\x1aY\n" +
+	"\vInputsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x124\n" +
+	"\x05value\x18\x02 \x01(\v2\x1e.switchyard.v1.InputDefinitionR\x05value:\x028\x01\"\x95\x01\n" +
+	"\tApprovers\x129\n" +
+	"\x05roles\x18\x01 \x03(\tB#\xbaH \x92\x01\x1d\x10\x03\"\x19r\x17R\x04userR\boperatorR\x05adminR\x05roles\x12'\n" +
+	"\x05names\x18\x02 \x03(\tB\x11\xbaH\x0e\x92\x01\v\x10d\"\ar\x05\x10\x01\x18\xff\x01R\x05names\x12$\n" +
+	"\x03not\x18\x03 \x01(\tB\x12\xbaH\x0fr\rR\x00R\tsubmitterR\x03notB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_spec_proto_rawDescOnce sync.Once
@@ -1573,7 +1675,7 @@ func file_switchyard_v1_spec_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_spec_proto_rawDescData
 }
 
-var file_switchyard_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_switchyard_v1_spec_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_switchyard_v1_spec_proto_goTypes = []any{
 	(*ShellSpec)(nil),       // 0: switchyard.v1.ShellSpec
 	(*ContainerSpec)(nil),   // 1: switchyard.v1.ContainerSpec
@@ -1586,49 +1688,55 @@ var file_switchyard_v1_spec_proto_goTypes = []any{
 	(*ClaudeRelaySpec)(nil), // 8: switchyard.v1.ClaudeRelaySpec
 	(*RunSpec)(nil),         // 9: switchyard.v1.RunSpec
 	(*ApprovalSpec)(nil),    // 10: switchyard.v1.ApprovalSpec
-	nil,                     // 11: switchyard.v1.ContainerSpec.LabelsEntry
-	nil,                     // 12: switchyard.v1.K8sJobSpec.LabelsEntry
-	nil,                     // 13: switchyard.v1.K8sJobSpec.AnnotationsEntry
-	nil,                     // 14: switchyard.v1.K8sJobSpec.NodeSelectorEntry
-	nil,                     // 15: switchyard.v1.SubagentSpec.McpServersEntry
-	nil,                     // 16: switchyard.v1.McpServer.EnvEntry
-	nil,                     // 17: switchyard.v1.McpServer.HeadersEntry
-	(*structpb.Value)(nil),  // 18: google.protobuf.Value
-	(*structpb.Struct)(nil), // 19: google.protobuf.Struct
+	(*Approvers)(nil),       // 11: switchyard.v1.Approvers
+	nil,                     // 12: switchyard.v1.ContainerSpec.LabelsEntry
+	nil,                     // 13: switchyard.v1.K8sJobSpec.LabelsEntry
+	nil,                     // 14: switchyard.v1.K8sJobSpec.AnnotationsEntry
+	nil,                     // 15: switchyard.v1.K8sJobSpec.NodeSelectorEntry
+	nil,                     // 16: switchyard.v1.SubagentSpec.McpServersEntry
+	nil,                     // 17: switchyard.v1.McpServer.EnvEntry
+	nil,                     // 18: switchyard.v1.McpServer.HeadersEntry
+	nil,                     // 19: switchyard.v1.ApprovalSpec.InputsEntry
+	(*structpb.Value)(nil),  // 20: google.protobuf.Value
+	(*structpb.Struct)(nil), // 21: google.protobuf.Struct
+	(*InputDefinition)(nil), // 22: switchyard.v1.InputDefinition
 }
 var file_switchyard_v1_spec_proto_depIdxs = []int32{
-	18, // 0: switchyard.v1.ShellSpec.command:type_name -> google.protobuf.Value
-	18, // 1: switchyard.v1.ShellSpec.shell:type_name -> google.protobuf.Value
-	18, // 2: switchyard.v1.ContainerSpec.command:type_name -> google.protobuf.Value
-	11, // 3: switchyard.v1.ContainerSpec.labels:type_name -> switchyard.v1.ContainerSpec.LabelsEntry
+	20, // 0: switchyard.v1.ShellSpec.command:type_name -> google.protobuf.Value
+	20, // 1: switchyard.v1.ShellSpec.shell:type_name -> google.protobuf.Value
+	20, // 2: switchyard.v1.ContainerSpec.command:type_name -> google.protobuf.Value
+	12, // 3: switchyard.v1.ContainerSpec.labels:type_name -> switchyard.v1.ContainerSpec.LabelsEntry
 	3,  // 4: switchyard.v1.ContainerSpec.mounts:type_name -> switchyard.v1.Mount
-	18, // 5: switchyard.v1.ContainerSpec.entrypoint:type_name -> google.protobuf.Value
+	20, // 5: switchyard.v1.ContainerSpec.entrypoint:type_name -> google.protobuf.Value
 	2,  // 6: switchyard.v1.ContainerSpec.ulimits:type_name -> switchyard.v1.Ulimit
-	18, // 7: switchyard.v1.ContainerSpec.shell:type_name -> google.protobuf.Value
+	20, // 7: switchyard.v1.ContainerSpec.shell:type_name -> google.protobuf.Value
 	3,  // 8: switchyard.v1.VpsSpec.mounts:type_name -> switchyard.v1.Mount
 	2,  // 9: switchyard.v1.VpsSpec.ulimits:type_name -> switchyard.v1.Ulimit
-	18, // 10: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
-	12, // 11: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
-	19, // 12: switchyard.v1.K8sJobSpec.env:type_name -> google.protobuf.Struct
-	13, // 13: switchyard.v1.K8sJobSpec.annotations:type_name -> switchyard.v1.K8sJobSpec.AnnotationsEntry
-	14, // 14: switchyard.v1.K8sJobSpec.node_selector:type_name -> switchyard.v1.K8sJobSpec.NodeSelectorEntry
-	19, // 15: switchyard.v1.K8sJobSpec.tolerations:type_name -> google.protobuf.Struct
-	19, // 16: switchyard.v1.K8sJobSpec.volumes:type_name -> google.protobuf.Struct
-	19, // 17: switchyard.v1.K8sJobSpec.volume_mounts:type_name -> google.protobuf.Struct
-	19, // 18: switchyard.v1.K8sJobSpec.template:type_name -> google.protobuf.Struct
-	18, // 19: switchyard.v1.K8sJobSpec.shell:type_name -> google.protobuf.Value
-	19, // 20: switchyard.v1.SubagentSpec.output_schema:type_name -> google.protobuf.Struct
-	15, // 21: switchyard.v1.SubagentSpec.mcp_servers:type_name -> switchyard.v1.SubagentSpec.McpServersEntry
-	16, // 22: switchyard.v1.McpServer.env:type_name -> switchyard.v1.McpServer.EnvEntry
-	17, // 23: switchyard.v1.McpServer.headers:type_name -> switchyard.v1.McpServer.HeadersEntry
-	19, // 24: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
-	19, // 25: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
-	7,  // 26: switchyard.v1.SubagentSpec.McpServersEntry.value:type_name -> switchyard.v1.McpServer
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	20, // 10: switchyard.v1.K8sJobSpec.command:type_name -> google.protobuf.Value
+	13, // 11: switchyard.v1.K8sJobSpec.labels:type_name -> switchyard.v1.K8sJobSpec.LabelsEntry
+	21, // 12: switchyard.v1.K8sJobSpec.env:type_name -> google.protobuf.Struct
+	14, // 13: switchyard.v1.K8sJobSpec.annotations:type_name -> switchyard.v1.K8sJobSpec.AnnotationsEntry
+	15, // 14: switchyard.v1.K8sJobSpec.node_selector:type_name -> switchyard.v1.K8sJobSpec.NodeSelectorEntry
+	21, // 15: switchyard.v1.K8sJobSpec.tolerations:type_name -> google.protobuf.Struct
+	21, // 16: switchyard.v1.K8sJobSpec.volumes:type_name -> google.protobuf.Struct
+	21, // 17: switchyard.v1.K8sJobSpec.volume_mounts:type_name -> google.protobuf.Struct
+	21, // 18: switchyard.v1.K8sJobSpec.template:type_name -> google.protobuf.Struct
+	20, // 19: switchyard.v1.K8sJobSpec.shell:type_name -> google.protobuf.Value
+	21, // 20: switchyard.v1.SubagentSpec.output_schema:type_name -> google.protobuf.Struct
+	16, // 21: switchyard.v1.SubagentSpec.mcp_servers:type_name -> switchyard.v1.SubagentSpec.McpServersEntry
+	17, // 22: switchyard.v1.McpServer.env:type_name -> switchyard.v1.McpServer.EnvEntry
+	18, // 23: switchyard.v1.McpServer.headers:type_name -> switchyard.v1.McpServer.HeadersEntry
+	21, // 24: switchyard.v1.RunSpec.definition:type_name -> google.protobuf.Struct
+	21, // 25: switchyard.v1.RunSpec.input:type_name -> google.protobuf.Struct
+	11, // 26: switchyard.v1.ApprovalSpec.approvers:type_name -> switchyard.v1.Approvers
+	19, // 27: switchyard.v1.ApprovalSpec.inputs:type_name -> switchyard.v1.ApprovalSpec.InputsEntry
+	7,  // 28: switchyard.v1.SubagentSpec.McpServersEntry.value:type_name -> switchyard.v1.McpServer
+	22, // 29: switchyard.v1.ApprovalSpec.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_spec_proto_init() }
@@ -1636,13 +1744,14 @@ func file_switchyard_v1_spec_proto_init() {
 	if File_switchyard_v1_spec_proto != nil {
 		return
 	}
+	file_switchyard_v1_definition_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_spec_proto_rawDesc), len(file_switchyard_v1_spec_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -46,6 +46,9 @@ const (
 	ApprovalRejected = "rejected"
 )
 
+// NotSubmitter is the value of Approvers.not.
+const NotSubmitter = "submitter"
+
 // What happens to a task of type approval that has waited too long, the values of ApprovalSpec.on_timeout.
 const (
 	OnTimeoutReject  = "reject"
@@ -114,6 +117,7 @@ const (
 	EventLost         = "lost"      // its node is away; the task is lost until the node is back
 	EventFound        = "found"     // its node is back, and the task runs again
 	EventRestarted    = "restarted" // a person has restarted its machine
+	EventReminded     = "reminded"  // it still waits for a person
 	EventTurn         = "turn"      // a model has replied to an agent
 	EventToolCall     = "tool_call" // an agent has called a tool
 )
@@ -302,7 +306,7 @@ func EventWords() []string {
 	return []string{
 		EventSubmitted, EventQueued, EventAssigned, EventStarted, EventPaused, EventCompleted, EventFailed, EventRetried, EventReassigned,
 		EventCancelled, EventDeadLettered, EventSkipped, EventResumed, EventHeld, EventReleased, EventApproved, EventRejected, EventRefused, EventKilled,
-		EventExpanded, EventSilent, EventLate, EventLost, EventFound, EventRestarted, EventTurn, EventToolCall,
+		EventExpanded, EventSilent, EventLate, EventLost, EventFound, EventRestarted, EventReminded, EventTurn, EventToolCall,
 	}
 }
 

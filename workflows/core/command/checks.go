@@ -167,13 +167,28 @@ func (s *State) mayReject(i int, c *historyv1.TaskCommand) *Refusal {
 	case a == nil:
 		return refuse("task %s is %s; it is not waiting for approval", name, s.Flight.Shown(i))
 	}
-	// An unsigned decision carries no role.
-	if d := c.GetDecision(); d != nil && len(a.Spec.GetRoles()) > 0 && !slices.ContainsFunc(a.Spec.GetRoles(), func(role string) bool {
-		return v1.ParseRole(d.GetRole()).Includes(v1.ParseRole(role))
-	}) {
-		return refuseAs(names.NotAllowedError, "task %s requires a decision by the role %s; %s has the role %s", name, strings.Join(a.Spec.GetRoles(), " or "), d.GetBy(), d.GetRole())
+	if d := c.GetDecision(); d != nil { // an unsigned decision carries no role and no proven name
+		return s.mayDecide(name, a.Spec.GetApprovers(), d)
 	}
 	return nil
+}
+
+// mayDecide checks whether a person is one of the approvers of a task.
+func (s *State) mayDecide(task string, approvers *v1.Approvers, d *historyv1.Decision) *Refusal {
+	if isSubmitter := d.GetIsSubmitter() || d.GetBy() == s.SubmittedBy; isSubmitter && approvers.GetNot() == v1.NotSubmitter {
+		return refuseAs(names.NotAllowedError, "%s submitted the run; another person must decide about task %s", d.GetBy(), task)
+	}
+	roles, people := approvers.GetRoles(), approvers.GetNames()
+	hasRole := slices.ContainsFunc(roles, func(role string) bool { return v1.ParseRole(d.GetRole()).Includes(v1.ParseRole(role)) })
+	if len(roles)+len(people) == 0 || hasRole || slices.Contains(people, d.GetBy()) {
+		return nil
+	}
+	var wanted []string
+	if len(roles) > 0 {
+		wanted = append(wanted, "the role "+strings.Join(roles, " or "))
+	}
+	wanted = append(wanted, people...)
+	return refuseAs(names.NotAllowedError, "task %s requires a decision by %s; %s has the role %s", task, strings.Join(wanted, " or "), d.GetBy(), d.GetRole())
 }
 
 // decidedBefore returns who decided task i and when, to be appended to its state, or "" if that is unknown.
@@ -201,6 +216,9 @@ func (s *State) mayApprove(i int, c *historyv1.TaskCommand) *Refusal {
 		if before.GetBy() == c.GetBy() {
 			return refuse("task %s was already approved by %s at %s; another person must approve it", s.Core.Name(i), before.GetBy(), before.GetAt().AsTime().UTC().Format(time.RFC3339))
 		}
+	}
+	if _, err := s.Flight.ApprovalOf(i).Fill(c.GetInput()); err != nil {
+		return refuseAs(names.InvalidInputError, "task %s: %w", s.Core.Name(i), err)
 	}
 	return nil
 }

@@ -24,7 +24,16 @@ var start = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 // "each" for their start. "vm" runs until it is stopped.
 func newState(t *testing.T) *State {
 	t.Helper()
-	spec, _ := structpb.NewStruct(map[string]any{"message": "ship it?", "approvals": 2, "roles": []any{"admin"}})
+	return newStateThatAsks(t, map[string]any{"message": "ship it?", "approvals": 2, "roles": []any{"admin"}})
+}
+
+// newStateThatAsks returns the same state with another spec of the task "ask".
+func newStateThatAsks(t *testing.T, ask map[string]any) *State {
+	t.Helper()
+	spec, err := structpb.NewStruct(ask)
+	if err != nil {
+		t.Fatal(err)
+	}
 	in := &historyv1.RunInput{Definition: &v1.Definition{Name: "work", Tasks: map[string]*v1.TaskDefinition{
 		"ask": {Type: v1.TypeApproval, Spec: spec}, "build": {Type: v1.TypeShell}, "late": {Type: v1.TypeShell, DependsOn: []string{"build"}},
 		"each": {Type: v1.TypeShell, Parallel: structpb.NewNumberValue(2)}, "vm": {Type: v1.TypeVPS}, "call": {Type: v1.TypeRun},
@@ -171,6 +180,95 @@ func TestDecisionsAboutATask(t *testing.T) {
 	}
 	if r := s.mayReject(i, by("ann", "admin")); r != nil {
 		t.Errorf("ann may no longer reject: %v", r)
+	}
+}
+
+// Approvers are people with one of the roles or names, and not the submitter if that is excluded.
+func TestApproversDecide(t *testing.T) {
+	t.Parallel()
+	type object = map[string]any
+	both := object{"roles": []any{"operator"}, "names": []any{"uma"}}
+	for name, test := range map[string]struct {
+		approvers object
+		by        *historyv1.Decision // nil if people do not log in
+		want      string              // "" if the decision counts
+	}{
+		"anyone":                         {by: &historyv1.Decision{By: "eve", Role: "user"}},
+		"a role":                         {both, &historyv1.Decision{By: "op", Role: "admin"}, ""},
+		"a name":                         {both, &historyv1.Decision{By: "uma", Role: "user"}, ""},
+		"neither":                        {both, &historyv1.Decision{By: "eve", Role: "user"}, "task ask requires a decision by the role operator or uma; eve has the role user"},
+		"another name":                   {object{"names": []any{"uma", "bob"}}, &historyv1.Decision{By: "op", Role: "admin"}, "task ask requires a decision by uma or bob; op has the role admin"},
+		"without a login":                {object{"roles": []any{"operator"}, "not": "submitter"}, nil, ""},
+		"the submitter":                  {object{"not": "submitter"}, &historyv1.Decision{By: "ann", Role: "admin"}, "ann submitted the run; another person must decide about task ask"},
+		"the submitter, by its gateway":  {object{"not": "submitter"}, &historyv1.Decision{By: "al", Role: "admin", IsSubmitter: true}, "al submitted the run; another person must decide about task ask"},
+		"the submitter, who may":         {object{"names": []any{"ann"}}, &historyv1.Decision{By: "ann", Role: "user", IsSubmitter: true}, ""},
+		"another one than the submitter": {object{"not": "submitter"}, &historyv1.Decision{By: "bob", Role: "user"}, ""},
+	} {
+		spec := object{}
+		if test.approvers != nil {
+			spec["approvers"] = test.approvers
+		}
+		s := newStateThatAsks(t, spec)
+		s.SubmittedBy = "ann"
+		i, _ := s.Core.Index("ask")
+		for _, may := range []func(int, *historyv1.TaskCommand) *Refusal{s.mayApprove, s.mayReject} {
+			got := ""
+			if r := may(i, &historyv1.TaskCommand{By: test.by.GetBy(), Decision: test.by}); r != nil {
+				if got = r.Error(); r.Kind != names.NotAllowedError {
+					t.Errorf("%s: %s", name, r.Kind)
+				}
+			}
+			if got != test.want {
+				t.Errorf("%s: %q, want %q", name, got, test.want)
+			}
+		}
+	}
+}
+
+// The first of two approvers fills the inputs in, and the second one approves the same values.
+func TestApproversFillInInputs(t *testing.T) {
+	t.Parallel()
+	s := newStateThatAsks(t, map[string]any{"approvals": 2, "inputs": map[string]any{
+		"region": map[string]any{"enum": []any{"eu", "us"}, "required": true}, "canary": map[string]any{"type": "boolean", "default": true},
+	}})
+	i, _ := s.Core.Index("ask")
+	approve := Update{Name: names.ApproveUpdate, Verdict: v1.ApprovalApproved, may: (*State).mayApprove}
+	for _, test := range []struct {
+		by    string
+		input map[string]any
+		want  string // "" if the approval counts
+	}{
+		{"ann", nil, "input region is missing"},
+		{"ann", map[string]any{"region": "mars"}, "it must be eu or us"},
+		{"ann", map[string]any{"region": "eu", "canary": "no"}, "it must be true or false"},
+		{"ann", map[string]any{"region": "eu", "regoin": "us"}, "did you mean region?"},
+		{"ann", map[string]any{"region": "eu"}, ""},
+		{"bob", map[string]any{"canary": false}, "ann has approved it with another value of input canary"},
+		{"bob", map[string]any{"region": "eu"}, ""},
+	} {
+		input, _ := structpb.NewStruct(test.input)
+		command := &historyv1.TaskCommand{Task: "ask", Decision: &historyv1.Decision{By: test.by, Input: input}}
+		effects, _, refused := s.Do(approve, command, start)
+		if test.want != "" && (refused == nil || refused.Kind != names.InvalidInputError || !strings.Contains(refused.Error(), test.want)) {
+			t.Errorf("%s with %v: %v, want %q", test.by, test.input, refused, test.want)
+		}
+		if test.want == "" && refused != nil {
+			t.Errorf("%s with %v: %v", test.by, test.input, refused)
+		}
+		for _, effect := range effects {
+			for _, flown := range effect.(Fly).Effects {
+				if e, ok := flown.(flight.Settle); ok {
+					output := e.End.Response.GetResult().GetOutput().AsMap()
+					if output["region"] != "eu" || output["canary"] != true || output["by"] != "bob" {
+						t.Errorf("the output is %v", output)
+					}
+					i = -1
+				}
+			}
+		}
+	}
+	if i >= 0 {
+		t.Error("two approvals do not end the task")
 	}
 }
 

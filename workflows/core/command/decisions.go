@@ -27,7 +27,7 @@ func Misdirected(d, meant *historyv1.Decision) string {
 // meant returns a command with the person and reason that its decision names, if the update is a decision.
 func (u Update) meant(c *historyv1.TaskCommand) *historyv1.TaskCommand {
 	if d := c.GetDecision(); d != nil && u.Verdict != "" {
-		return &historyv1.TaskCommand{Task: c.GetTask(), By: d.GetBy(), Reason: d.GetReason(), Decision: d}
+		return &historyv1.TaskCommand{Task: c.GetTask(), By: d.GetBy(), Reason: d.GetReason(), Input: d.GetInput(), Decision: d}
 	}
 	return c
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
@@ -123,6 +125,8 @@ func (s *State) apply(u Update, i int, c *historyv1.TaskCommand, now time.Time) 
 		// a completion counts; any other end is a kill.
 		return []Effect{steered, raise(dag.Kill{Task: i, Reason: because(v1.TaskKilled, c)})}
 	case names.ApproveUpdate:
+		c = proto.CloneOf(c)
+		c.Input, _ = s.Flight.ApprovalOf(i).Fill(c.GetInput()) // mayApprove has checked it
 		return []Effect{Fly{s.Flight.Approve(i, c, now)}}
 	case names.RejectUpdate:
 		return []Effect{Fly{s.Flight.Reject(i, c, now)}}

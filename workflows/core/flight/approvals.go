@@ -2,9 +2,12 @@ package flight
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -22,6 +25,22 @@ type Approval struct {
 	Given   []*historyv1.ApprovalRecord // approvals so far
 	message string
 	until   time.Time // zero if there is no time limit
+	remind  time.Time // when people are reminded; zero if they are not, or have been
+}
+
+// Fill returns the values of the inputs of the approval: those that the first approver has filled in, or the given ones with the
+// defaults. The error says why the given ones are not accepted.
+func (a *Approval) Fill(given *structpb.Struct) (*structpb.Struct, error) {
+	if len(a.Given) == 0 || a.Given[0].GetInput() == nil {
+		return definition.ApprovalInput(a.Spec, given)
+	}
+	filled := a.Given[0].GetInput()
+	for _, name := range slices.Sorted(maps.Keys(given.GetFields())) {
+		if !proto.Equal(given.GetFields()[name], filled.GetFields()[name]) {
+			return nil, fmt.Errorf("%s has approved it with another value of input %s; approve what is filled in, or reject it", a.Given[0].GetBy(), name)
+		}
+	}
+	return filled, nil
 }
 
 // needed returns how many people must approve.
@@ -61,6 +80,9 @@ func (s *State) askPerson(u *Unit, spec *structpb.Struct, now time.Time) {
 	if limit := definition.ApprovalTimeout(a.Spec); limit > 0 {
 		a.until = now.Add(limit)
 	}
+	if delay := definition.ReminderDelay(a.Spec); delay > 0 {
+		a.remind = now.Add(delay)
+	}
 	u.approval = a
 	s.approvals++
 	s.do(Show{
@@ -71,11 +93,27 @@ func (s *State) askPerson(u *Unit, spec *structpb.Struct, now time.Time) {
 	s.limitApproval(u, now)
 }
 
-// limitApproval starts the timer of an approval, if it has a time limit.
+// limitApproval starts the timers of an approval: of its time limit and of its reminder, if it has them.
 func (s *State) limitApproval(u *Unit, now time.Time) {
 	if until := u.approval.until; !until.IsZero() {
 		s.do(StartTimer{max(until.Sub(now), time.Millisecond), "approval of " + s.core.Name(u.Lead), Timer{kind: approvalTimer, unit: u}})
 	}
+	if remind := u.approval.remind; !remind.IsZero() {
+		s.do(StartTimer{max(remind.Sub(now), time.Millisecond), "reminder of " + s.core.Name(u.Lead), Timer{kind: reminderTimer, unit: u}})
+	}
+}
+
+// remindPeople logs that an approval still waits.
+func (s *State) remindPeople(u *Unit) {
+	if u.approval == nil {
+		return
+	}
+	u.approval.remind = time.Time{}
+	text := u.approval.Text()
+	s.do(Show{
+		Task: u.Lead, Event: v1.EventReminded, Text: phrase.Because("waits for "+v1.ReasonApproval, text),
+		Facts: []eventlog.Fact{eventlog.KeyReason.Of(v1.ReasonApproval), eventlog.KeyMessage.Of(text)},
+	})
 }
 
 // approvalTimedOut ends a task whose approval was not decided in time.
@@ -86,6 +124,7 @@ func (s *State) approvalTimedOut(u *Unit, now time.Time) {
 	c := &historyv1.TaskCommand{Reason: "no decision within " + u.approval.Spec.GetTimeout()}
 	if u.approval.Spec.GetOnTimeout() == v1.OnTimeoutApprove {
 		s.do(LogCommand{u.Lead, v1.EventApproved, c})
+		c.Input, _ = u.approval.Fill(nil) // a checked spec has every value that is required
 		s.decided(u, c, dag.Ended{State: v1.TaskCompleted}, now)
 		return
 	}
@@ -93,11 +132,12 @@ func (s *State) approvalTimedOut(u *Unit, now time.Time) {
 }
 
 // Approve adds the approval of a person to those of a task that waits for it. With the last one that it needs, the task completes.
+// The input of the command has the defaults, too.
 func (s *State) Approve(i int, c *historyv1.TaskCommand, now time.Time) []Effect {
 	u := s.units[i]
 	a := u.approval
 	s.do(LogCommand{i, v1.EventApproved, c})
-	a.Given = append(a.Given, &historyv1.ApprovalRecord{By: c.GetBy(), Reason: c.GetReason(), At: timestamppb.New(now)})
+	a.Given = append(a.Given, &historyv1.ApprovalRecord{By: c.GetBy(), Reason: c.GetReason(), At: timestamppb.New(now), Input: c.GetInput()})
 	if len(a.Given) < a.needed() {
 		s.do(Show{Task: i})
 	} else {
@@ -120,10 +160,13 @@ func (s *State) reject(u *Unit, c *historyv1.TaskCommand, now time.Time) {
 	}, now)
 }
 
-// decided ends a task that waited for approval. The output of the task holds who decided last, when and why, and every approval if
-// the task needed several.
+// decided ends a task that waited for approval. The output of the task holds who decided last, when and why, every approval if the
+// task needed several, and the input of an approval.
 func (s *State) decided(u *Unit, c *historyv1.TaskCommand, ended dag.Ended, now time.Time) {
 	output := decisionFields(c.GetBy(), c.GetReason(), now)
+	if ended.State == v1.TaskCompleted {
+		maps.Copy(output.Fields, c.GetInput().GetFields())
+	}
 	if u.approval.needed() > 1 {
 		list := &structpb.ListValue{}
 		for _, given := range u.approval.Given {
@@ -151,6 +194,9 @@ func (s *State) endApproval(u *Unit, result *v1.TaskResult, ended dag.Ended) {
 	if !u.approval.until.IsZero() {
 		s.do(StopTimer{Timer{kind: approvalTimer, unit: u}})
 	}
+	if !u.approval.remind.IsZero() {
+		s.do(StopTimer{Timer{kind: reminderTimer, unit: u}})
+	}
 	u.approval = nil
 	s.approvals--
 	s.endElsewhere(u.Lead, &historyv1.ExecuteResponse{Result: result}, ended)
@@ -163,6 +209,9 @@ func (s *State) restoreApproval(i int, t *historyv1.TaskState, now time.Time) {
 	a.message = strings.TrimSpace(strings.TrimSuffix(" "+t.GetTask().GetError(), a.progress()))
 	if t.GetApprovalUntil() != nil {
 		a.until = t.GetApprovalUntil().AsTime()
+	}
+	if t.GetApprovalReminder() != nil {
+		a.remind = t.GetApprovalReminder().AsTime()
 	}
 	u.approval = a
 	s.approvals++

@@ -118,6 +118,8 @@ func (s *State) Due(t Timer, now time.Time) []Effect {
 		s.do(Wake{})
 	case approvalTimer:
 		s.approvalTimedOut(t.unit, now)
+	case reminderTimer:
+		s.remindPeople(t.unit)
 	case deadlineTimer:
 		s.expire(t.task)
 	case runTimer:

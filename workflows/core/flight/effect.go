@@ -186,6 +186,7 @@ const (
 	leaseTimer                     // an attempt may run detached until its lease is over
 	findTimer                      // the next request for an attempt that is away
 	approvalTimer                  // people have not decided in time
+	reminderTimer                  // people are reminded of an approval
 	deadlineTimer                  // the deadline of a task
 	runTimer                       // the deadline of the run
 	finallyTimer                   // the time-out of finally

@@ -28,6 +28,9 @@ func (s *State) Save(c *historyv1.RunState) {
 			if t.Approvals = u.approval.Given; !u.approval.until.IsZero() {
 				t.ApprovalUntil = timestamppb.New(u.approval.until)
 			}
+			if !u.approval.remind.IsZero() {
+				t.ApprovalReminder = timestamppb.New(u.approval.remind)
+			}
 		}
 	}
 	for i := range s.core.Len() {

@@ -982,15 +982,43 @@ func TestTwoPeopleApprove(t *testing.T) {
 	}
 }
 
+// A reminder comes once, also in the next execution, and not after the decision.
+func TestApprovalRemindsOnce(t *testing.T) {
+	t.Parallel()
+	p := asking(t, map[string]any{"message": "ship it?", "remindAfter": "1h"})
+	p.heard("asked", "paused ship", "placed ship", "After 1h0m0s")
+	p.round()
+	carried := p.saveAll()
+	next := &play{State: New(p.Config, p.core, p.records), t: t}
+	next.fly(next.RestoreTask(0, carried.Tasks["ship"], start.Add(20*time.Minute)))
+	next.heard("restored", "After 40m0s")
+	timer := next.last[0].(StartTimer).Timer
+	next.fly(next.Due(timer, start))
+	next.heard("reminded", "reminded ship")
+	if again := next.saveAll().Tasks["ship"].GetApprovalReminder(); again != nil {
+		t.Errorf("there is another reminder: %v", again)
+	}
+	next.fly(next.Approve(0, &historyv1.TaskCommand{By: "bob"}, start))
+	next.heard("decided", "approved ship", "Settle completed")
+	next.fly(next.Due(timer, start))
+	next.heard("decided before the reminder")
+	p.fly(p.Approve(0, &historyv1.TaskCommand{By: "bob"}, start))
+	p.heard("decided in time", "approved ship", "StopTimer", "Settle completed")
+}
+
 // The definition decides how an approval ends that comes too late.
 func TestApprovalTimesOut(t *testing.T) {
 	t.Parallel()
 	for onTimeout, state := range map[string]string{v1.OnTimeoutApprove: v1.TaskCompleted, v1.OnTimeoutReject: v1.TaskRejected} {
-		p := asking(t, map[string]any{"timeout": "2h", "onTimeout": onTimeout})
+		p := asking(t, map[string]any{"timeout": "2h", "onTimeout": onTimeout, "inputs": map[string]any{"tag": map[string]any{"default": "v1"}}})
 		p.said = nil
 		timer := p.last[len(p.last)-1].(StartTimer).Timer
 		p.fly(p.Due(timer, start))
 		p.heard(onTimeout, p.said[0], "StopTimer", "Settle "+state)
+		tag := p.last[len(p.last)-1].(Settle).End.Response.GetResult().GetOutput().GetFields()["tag"].GetStringValue()
+		if (tag == "v1") != (onTimeout == v1.OnTimeoutApprove) {
+			t.Errorf("%s: the tag is %q", onTimeout, tag)
+		}
 		p.fly(p.Due(timer, start))
 		p.heard(onTimeout + ", again")
 	}

@@ -9,6 +9,7 @@ package historyv1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -36,7 +37,9 @@ type TaskCommand struct {
 	// As in RunCommand.
 	RequestId string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	// As in RunCommand.
-	Now           bool `protobuf:"varint,6,opt,name=now,proto3" json:"now,omitempty"`
+	Now bool `protobuf:"varint,6,opt,name=now,proto3" json:"now,omitempty"`
+	// For `approve`: values of the inputs that the approval declares.
+	Input         *structpb.Struct `protobuf:"bytes,7,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -111,6 +114,13 @@ func (x *TaskCommand) GetNow() bool {
 		return x.Now
 	}
 	return false
+}
+
+func (x *TaskCommand) GetInput() *structpb.Struct {
+	if x != nil {
+		return x.Input
+	}
+	return nil
 }
 
 // RunCommand is the argument of the updates `pause`, `resume`, `approve_run` and `reject_run` of a run, and of its signal
@@ -271,8 +281,12 @@ type Decision struct {
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	// When the decision was made.
 	At *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=at,proto3" json:"at,omitempty"`
-	// Signature of the gateway over all fields above.
-	Signature     []byte `protobuf:"bytes,9,opt,name=signature,proto3" json:"signature,omitempty"`
+	// Signature of the gateway over all other fields.
+	Signature []byte `protobuf:"bytes,9,opt,name=signature,proto3" json:"signature,omitempty"`
+	// Values of the inputs that the approval declares.
+	Input *structpb.Struct `protobuf:"bytes,10,opt,name=input,proto3" json:"input,omitempty"`
+	// Whether the person who decided has submitted the run.
+	IsSubmitter   bool `protobuf:"varint,11,opt,name=is_submitter,json=isSubmitter,proto3" json:"is_submitter,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -368,6 +382,20 @@ func (x *Decision) GetSignature() []byte {
 		return x.Signature
 	}
 	return nil
+}
+
+func (x *Decision) GetInput() *structpb.Struct {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *Decision) GetIsSubmitter() bool {
+	if x != nil {
+		return x.IsSubmitter
+	}
+	return false
 }
 
 // VerifyRequest asks whether a gateway signed a decision.
@@ -466,7 +494,7 @@ var File_switchyard_history_v1_command_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_command_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/command.proto\x12\x15switchyard.history.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb7\x01\n" +
+	"#switchyard/history/v1/command.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe6\x01\n" +
 	"\vTaskCommand\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
@@ -474,7 +502,8 @@ const file_switchyard_history_v1_command_proto_rawDesc = "" +
 	"\bdecision\x18\x04 \x01(\v2\x1f.switchyard.history.v1.DecisionR\bdecision\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x05 \x01(\tR\trequestId\x12\x10\n" +
-	"\x03now\x18\x06 \x01(\bR\x03now\"\xa2\x01\n" +
+	"\x03now\x18\x06 \x01(\bR\x03now\x12-\n" +
+	"\x05input\x18\a \x01(\v2\x17.google.protobuf.StructR\x05input\"\xa2\x01\n" +
 	"\n" +
 	"RunCommand\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x0e\n" +
@@ -485,7 +514,7 @@ const file_switchyard_history_v1_command_proto_rawDesc = "" +
 	"\x03now\x18\x05 \x01(\bR\x03now\"6\n" +
 	"\x10RetryTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x0e\n" +
-	"\x02by\x18\x02 \x01(\tR\x02by\"\xf8\x01\n" +
+	"\x02by\x18\x02 \x01(\tR\x02by\"\xca\x02\n" +
 	"\bDecision\x12\x1a\n" +
 	"\bworkflow\x18\x01 \x01(\tR\bworkflow\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12\x12\n" +
@@ -495,7 +524,10 @@ const file_switchyard_history_v1_command_proto_rawDesc = "" +
 	"\x04role\x18\x06 \x01(\tR\x04role\x12\x16\n" +
 	"\x06reason\x18\a \x01(\tR\x06reason\x12*\n" +
 	"\x02at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1c\n" +
-	"\tsignature\x18\t \x01(\fR\tsignature\"L\n" +
+	"\tsignature\x18\t \x01(\fR\tsignature\x12-\n" +
+	"\x05input\x18\n" +
+	" \x01(\v2\x17.google.protobuf.StructR\x05input\x12!\n" +
+	"\fis_submitter\x18\v \x01(\bR\visSubmitter\"L\n" +
 	"\rVerifyRequest\x12;\n" +
 	"\bdecision\x18\x01 \x01(\v2\x1f.switchyard.history.v1.DecisionR\bdecision\"*\n" +
 	"\x0eVerifyResponse\x12\x18\n" +
@@ -521,18 +553,21 @@ var file_switchyard_history_v1_command_proto_goTypes = []any{
 	(*Decision)(nil),              // 3: switchyard.history.v1.Decision
 	(*VerifyRequest)(nil),         // 4: switchyard.history.v1.VerifyRequest
 	(*VerifyResponse)(nil),        // 5: switchyard.history.v1.VerifyResponse
-	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),       // 6: google.protobuf.Struct
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
 }
 var file_switchyard_history_v1_command_proto_depIdxs = []int32{
 	3, // 0: switchyard.history.v1.TaskCommand.decision:type_name -> switchyard.history.v1.Decision
-	3, // 1: switchyard.history.v1.RunCommand.decision:type_name -> switchyard.history.v1.Decision
-	6, // 2: switchyard.history.v1.Decision.at:type_name -> google.protobuf.Timestamp
-	3, // 3: switchyard.history.v1.VerifyRequest.decision:type_name -> switchyard.history.v1.Decision
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	6, // 1: switchyard.history.v1.TaskCommand.input:type_name -> google.protobuf.Struct
+	3, // 2: switchyard.history.v1.RunCommand.decision:type_name -> switchyard.history.v1.Decision
+	7, // 3: switchyard.history.v1.Decision.at:type_name -> google.protobuf.Timestamp
+	6, // 4: switchyard.history.v1.Decision.input:type_name -> google.protobuf.Struct
+	3, // 5: switchyard.history.v1.VerifyRequest.decision:type_name -> switchyard.history.v1.Decision
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_command_proto_init() }

@@ -446,9 +446,11 @@ type TaskState struct {
 	// not retried by the run that started it.
 	Final bool `protobuf:"varint,32,opt,name=final,proto3" json:"final,omitempty"`
 	// Key under which the result of the task will be cached; empty if it will not be, or if that is not known yet.
-	CacheKey      string `protobuf:"bytes,33,opt,name=cache_key,json=cacheKey,proto3" json:"cache_key,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	CacheKey string `protobuf:"bytes,33,opt,name=cache_key,json=cacheKey,proto3" json:"cache_key,omitempty"`
+	// When people are reminded of the approval; absent if there is no reminder, or if it is over.
+	ApprovalReminder *timestamppb.Timestamp `protobuf:"bytes,34,opt,name=approval_reminder,json=approvalReminder,proto3" json:"approval_reminder,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *TaskState) Reset() {
@@ -705,6 +707,13 @@ func (x *TaskState) GetCacheKey() string {
 	return ""
 }
 
+func (x *TaskState) GetApprovalReminder() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ApprovalReminder
+	}
+	return nil
+}
+
 // ApprovalRecord is one approval of a task.
 type ApprovalRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -713,7 +722,9 @@ type ApprovalRecord struct {
 	// Reason, shown to people.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	// When the approval was given.
-	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	At *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	// Values of the inputs that the approval declares, with defaults.
+	Input         *structpb.Struct `protobuf:"bytes,4,opt,name=input,proto3" json:"input,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -765,6 +776,13 @@ func (x *ApprovalRecord) GetReason() string {
 func (x *ApprovalRecord) GetAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.At
+	}
+	return nil
+}
+
+func (x *ApprovalRecord) GetInput() *structpb.Struct {
+	if x != nil {
+		return x.Input
 	}
 	return nil
 }
@@ -958,8 +976,7 @@ const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\rfirst_failure\x18\x03 \x01(\tR\ffirstFailure\x12;\n" +
 	"\vdeadline_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"deadlineAt\x12\x14\n" +
-	"\x05began\x18\x05 \x01(\bR\x05began\"\xe3\n" +
-	"\n" +
+	"\x05began\x18\x05 \x01(\bR\x05began\"\xac\v\n" +
 	"\tTaskState\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x16\n" +
@@ -1002,11 +1019,13 @@ const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\brequeues\x18\x1e \x01(\x05R\brequeues\x12\x12\n" +
 	"\x04away\x18\x1f \x01(\tR\x04away\x12\x14\n" +
 	"\x05final\x18  \x01(\bR\x05final\x12\x1b\n" +
-	"\tcache_key\x18! \x01(\tR\bcacheKey\"d\n" +
+	"\tcache_key\x18! \x01(\tR\bcacheKey\x12G\n" +
+	"\x11approval_reminder\x18\" \x01(\v2\x1a.google.protobuf.TimestampR\x10approvalReminder\"\x93\x01\n" +
 	"\x0eApprovalRecord\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12*\n" +
-	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\xbd\x01\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12-\n" +
+	"\x05input\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05input\"\xbd\x01\n" +
 	"\rReopenRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -1081,13 +1100,15 @@ var file_switchyard_history_v1_run_state_proto_depIdxs = []int32{
 	18, // 22: switchyard.history.v1.TaskState.duration_estimate:type_name -> switchyard.history.v1.DurationEstimate
 	3,  // 23: switchyard.history.v1.TaskState.approvals:type_name -> switchyard.history.v1.ApprovalRecord
 	8,  // 24: switchyard.history.v1.TaskState.approval_until:type_name -> google.protobuf.Timestamp
-	8,  // 25: switchyard.history.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
-	2,  // 26: switchyard.history.v1.RunState.TasksEntry.value:type_name -> switchyard.history.v1.TaskState
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	8,  // 25: switchyard.history.v1.TaskState.approval_reminder:type_name -> google.protobuf.Timestamp
+	8,  // 26: switchyard.history.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
+	9,  // 27: switchyard.history.v1.ApprovalRecord.input:type_name -> google.protobuf.Struct
+	2,  // 28: switchyard.history.v1.RunState.TasksEntry.value:type_name -> switchyard.history.v1.TaskState
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_run_state_proto_init() }
