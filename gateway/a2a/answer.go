@@ -9,6 +9,8 @@ import (
 	"connectrpc.com/connect"
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -18,6 +20,7 @@ type decision struct {
 	task    string // empty means the only waiting approval
 	reason  string
 	version int32 // of the run to approve; see ApproveRunRequest.definition_version
+	input   *structpb.Struct
 }
 
 const decisionHelp = "a decision is text that begins with approve or reject, or a data part such as " + `{"decision": "approve", "task": "gate", "reason": "looks good"}`
@@ -25,11 +28,15 @@ const decisionHelp = "a decision is text that begins with approve or reject, or 
 // verdicts maps the words of a decision to whether they approve.
 var verdicts = map[string]bool{"approve": true, v1.ApprovalApproved: true, "yes": true, "reject": false, v1.ApprovalRejected: false, "no": false}
 
-// versionField is the field of a decision with the version of the run to approve.
-const versionField = "definitionVersion"
+const (
+	// versionField is the field of a decision with the version of the run to approve.
+	versionField = "definitionVersion"
+	// inputField is the field of a decision with the inputs of an approval.
+	inputField = "input"
+)
 
-// decisionOf parses a decision, either from the data fields `decision`, `task`, `reason` and `definitionVersion` or from text. The
-// first word of the text decides and the rest is the reason.
+// decisionOf parses a decision, either from the data fields `decision`, `task`, `reason`, `definitionVersion` and `input` or from text.
+// The first word of the text decides and the rest is the reason.
 func decisionOf(m *a2a.Message) (decision, error) {
 	c, err := contentOf(m)
 	if err != nil {
@@ -45,9 +52,17 @@ func decisionOf(m *a2a.Message) (decision, error) {
 				d.version = int32(version)
 				continue
 			}
+			if object, isObject := value.(map[string]any); name == inputField && isObject {
+				if d.input, err = structpb.NewStruct(object); err != nil {
+					return d, errorf(a2a.ErrInvalidParams, "`%s` in the data of the message: %v", name, err)
+				}
+				continue
+			}
 			text, isText := value.(string)
 			field, known := fields[name]
 			switch {
+			case name == inputField:
+				return d, errorf(a2a.ErrInvalidParams, "`%s` in the data of the message must be an object", name)
 			case name == versionField:
 				return d, errorf(a2a.ErrInvalidParams, "`%s` in the data of the message must be an integer", name)
 			case !known:
@@ -122,7 +137,7 @@ func (a *agent) decideTask(ctx context.Context, now *observation, d decision) er
 	}
 	var err error
 	if d.approve {
-		_, err = a.Runs.ApproveTask(ctx, connect.NewRequest(&v1.ApproveTaskRequest{Id: now.run.GetId(), Task: d.task, Reason: d.reason}))
+		_, err = a.Runs.ApproveTask(ctx, connect.NewRequest(&v1.ApproveTaskRequest{Id: now.run.GetId(), Task: d.task, Reason: d.reason, Input: d.input}))
 	} else {
 		_, err = a.Runs.RejectTask(ctx, connect.NewRequest(&v1.RejectTaskRequest{Id: now.run.GetId(), Task: d.task, Reason: d.reason}))
 	}

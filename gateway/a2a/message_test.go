@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -58,6 +60,7 @@ func TestInputMergesDataAndText(t *testing.T) {
 func TestDecisionIsReadFromTextOrData(t *testing.T) {
 	t.Parallel()
 	approve := decision{approve: true}
+	region := &structpb.Struct{Fields: map[string]*structpb.Value{"region": structpb.NewStringValue("eu")}}
 	for name, test := range map[string]struct {
 		parts []*a2a.Part
 		want  decision
@@ -69,6 +72,8 @@ func TestDecisionIsReadFromTextOrData(t *testing.T) {
 		"data":              {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "reject", "task": "gate", "reason": "too early"})}, decision{task: "gate", reason: "too early"}, ""},
 		"data with text":    {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "approve"}), a2a.NewTextPart("looks good")}, decision{approve: true, reason: "looks good"}, ""},
 		"data of a version": {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "approve", "definitionVersion": 2.0})}, decision{approve: true, version: 2}, ""},
+		"data with inputs":  {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "approve", "input": map[string]any{"region": "eu"}})}, decision{approve: true, input: region}, ""},
+		"a text as inputs":  {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "approve", "input": "eu"})}, decision{}, "`input` in the data of the message must be an object"},
 		"half a version":    {[]*a2a.Part{a2a.NewDataPart(map[string]any{"decision": "approve", "definitionVersion": 1.5})}, decision{}, "must be an integer"},
 		"nothing":           {nil, decision{}, `"" is not a decision`},
 		"another word":      {[]*a2a.Part{a2a.NewTextPart("disapprove")}, decision{}, `"disapprove" is not a decision; a decision is text that begins with approve or reject`},
@@ -82,7 +87,11 @@ func TestDecisionIsReadFromTextOrData(t *testing.T) {
 			if !errors.Is(err, a2a.ErrInvalidParams) || !strings.Contains(err.Error(), test.err) {
 				t.Errorf("%s: %v, want %q", name, err, test.err)
 			}
-		case err != nil || got != test.want:
+		case err != nil || !proto.Equal(got.input, test.want.input):
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		got.input, test.want.input = nil, nil
+		if test.err == "" && got != test.want {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}

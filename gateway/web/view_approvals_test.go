@@ -2,12 +2,16 @@ package web
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"switchyard/dev/servicetest"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
+
+	"google.golang.org/protobuf/types/known/structpb"
 )
 
 const (
@@ -48,5 +52,31 @@ func TestApprovalsShowWhatIsAskedAndByWhom(t *testing.T) {
 	}
 	if got := servicetest.Requests[v1.ListTasksRequest](f)[0]; got.GetState() != v1.TaskPaused || got.GetType() != v1.TypeApproval {
 		t.Errorf("request %v", got)
+	}
+}
+
+// TestApproverFillsInInputs approves a task on its page, with inputs of the types that the task declares.
+func TestApproverFillsInInputs(t *testing.T) {
+	f := &servicetest.Fake{}
+	fakeTask(f, "ask", &v1.Task{State: v1.TaskPaused, Reason: v1.ReasonApproval, Type: v1.TypeApproval})
+	spec, _ := structpb.NewStruct(map[string]any{"inputs": map[string]any{
+		"count": map[string]any{"type": "integer", "required": true, "description": "How many"}, "dry": map[string]any{"type": "boolean", "default": true},
+	}})
+	servicetest.AnswerWith(f, switchyardv1connect.RunServiceGetRunDefinitionProcedure, &v1.GetRunDefinitionResponse{Definition: &v1.Definition{
+		Tasks: map[string]*v1.TaskDefinition{"ask": {Type: v1.TypeApproval, Spec: spec}},
+	}})
+	servicetest.AnswerWith(f, approveTask, &v1.ApproveTaskResponse{})
+	visitor := newVisitor(t, f, v1.RoleUser)
+	const page = "/ui/runs/ci-1/tasks/ask"
+	mustContain(t, visitor.get(page).text("#task-head"), "count", "How many", "dry")
+	if refused := visitor.submit(page, "approve-task", "input.count", "many", "input.dry", "true"); refused.status != http.StatusBadRequest || !strings.Contains(refused.body, "whole number") {
+		t.Errorf("a text as a number: %d %s", refused.status, refused.body)
+	}
+	if done := visitor.submit(page, "approve-task", "input.count", "3", "input.dry", ""); done.status != http.StatusOK {
+		t.Fatalf("%d %s", done.status, done.body)
+	}
+	got := servicetest.Requests[v1.ApproveTaskRequest](f)
+	if len(got) != 1 || got[0].GetInput().AsMap()["count"] != 3.0 || got[0].GetInput().AsMap()["dry"] != false {
+		t.Errorf("requests %v", got)
 	}
 }

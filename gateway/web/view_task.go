@@ -36,6 +36,7 @@ type taskSource struct {
 	run       *v1.Run
 	of        *v1.Task // the task in the run; for an instance, its task
 	yaml      string
+	inputs    []inputField // of an approval
 	reasons   explainer
 	events    assignments
 	instances instanceList
@@ -112,6 +113,11 @@ func (s *taskSource) load(ctx context.Context) (viewData, error) {
 	t := view.Task
 	view.Run, view.YAML = s.run, s.yaml
 	view.Actions = actionsOf(s.run.GetId(), s.name, t, s.req.caller)
+	for i := range view.Actions {
+		if view.Actions[i].Verb == "approve-task" {
+			view.Actions[i].Inputs = s.inputs
+		}
+	}
 	view.Attempts = attemptRows(s.req, t)
 	view.Result = newResultView(s.req, t.GetResult())
 	if view.Parents, err = s.parents(ctx, t); err != nil {
@@ -144,6 +150,9 @@ func (s *taskSource) loadRun(ctx context.Context, base string) error {
 		text, err := definition.Print(&v1.Definition{Tasks: map[string]*v1.TaskDefinition{base: task}})
 		if err == nil {
 			s.yaml = string(text)
+		}
+		if task.GetType() == v1.TypeApproval {
+			s.inputs = newInputForm(&v1.Definition{Inputs: definition.Approval(task).GetInputs()}).Fields
 		}
 	}
 	s.run, s.of = res.GetRun(), of
