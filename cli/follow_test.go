@@ -225,6 +225,40 @@ func TestSecondInterruptKillsALocalRun(t *testing.T) {
 	}
 }
 
+// TestSecondInterruptEndsFinally checks that an interrupted run in this process may take its time for `finally`, until a second signal
+// ends that, too.
+func TestSecondInterruptEndsFinally(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	f.untilCancel, f.onlyForced = true, true
+	f.run.Error = phrase.InFinally(v1.RunCancelled, "cancelled by ann")
+	c := newCommand(t, nil, "")
+	c.sys.forceAfter = time.Millisecond
+	before := 0 // cancellations before the programs are killed
+	parts := &fakeParts{kill: func() {
+		f.mu.Lock()
+		before = len(f.cancelled)
+		f.mu.Unlock()
+		close(f.cancel)
+	}}
+	u, err := client.ParseGateways("test", f.url)
+	must(t, err)
+	a := client.New(u, client.Options{})
+	defer a.Close()
+	w := &follow.Watcher{Terminal: c.sys.terminal(), Client: a, Run: f.run.GetId(), OwnsRun: true, Local: parts}
+	go func() { c.code <- exit.CodeOf(c.ctx, w.Watch(c.ctx)) }()
+	c.stderr.await(t, "running")
+	c.interrupt(exit.ErrInterrupted)
+	c.stderr.await(t, "interrupt again to kill running tasks")
+	if !c.sys.secondSignal.fire() {
+		t.Error("a second signal does nothing")
+	}
+	c.ends(t, exit.CodeInterrupted, "")
+	if before != 2 || f.cancelled[0].GetNow() || !f.cancelled[1].GetNow() {
+		t.Errorf("after %d cancellations the programs are killed: %v", before, f.cancelled)
+	}
+}
+
 func TestWatchTellsWhyARunMakesNoProgress(t *testing.T) {
 	f := fake(t)
 	completed(f)

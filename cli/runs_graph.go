@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -106,13 +107,22 @@ type graphNode struct {
 	State     string   `json:"state"`
 	DependsOn []string `json:"dependsOn"`
 	FansOut   bool     `json:"fansOut"`
+	Finally   bool     `json:"finally"`
 	Note      string   `json:"note"`
 }
 
 func graphNodes(nodes []graph.Node) []graphNode {
+	isFinally := map[string]bool{}
+	for _, n := range nodes {
+		isFinally[n.Name] = n.Finally
+	}
 	items := make([]graphNode, 0, len(nodes))
 	for _, n := range nodes {
-		items = append(items, graphNode{n.Name, n.State, append([]string{}, n.After...), n.Many, n.Note})
+		after := append([]string{}, n.After...)
+		if n.Finally { // the others are drawn before it
+			after = slices.DeleteFunc(after, func(name string) bool { return !isFinally[name] })
+		}
+		items = append(items, graphNode{n.Name, n.State, after, n.Many, n.Finally, n.Note})
 	}
 	return items
 }
@@ -121,7 +131,7 @@ func graphNodes(nodes []graph.Node) []graphNode {
 func definedNodes(def *v1.Definition) []graph.Node {
 	run := &v1.Run{Tasks: map[string]*v1.Task{}}
 	for name, t := range v1.AllTasks(def) {
-		run.Tasks[name] = &v1.Task{DependsOn: t.GetDependsOn()}
+		run.Tasks[name] = &v1.Task{DependsOn: t.GetDependsOn(), Finally: v1.IsInFinally(def, name)}
 	}
 	nodes := graph.NodesOf(run, run.GetCreatedAt().AsTime())
 	for i := range nodes {

@@ -33,7 +33,7 @@ var callsOfUsers = map[string]string{
 }
 
 // steeringFields are the fields of requests that name what they steer, and why.
-var steeringFields = []string{"id", "run", "task", "reason", "force"}
+var steeringFields = []string{"id", "run", "task", "reason", "force", "now", "request_id"}
 
 // TestEveryCallOfUsersHasARuleForApprovedRuns compares the list with the services, so that a new call, or a new field of one that
 // steers, is decided about.

@@ -183,15 +183,38 @@ func (w *Watcher) awaitEnd(ctx context.Context, leave context.CancelFunc, again,
 	}
 }
 
-// endLocal ends a cancelled run in this process when the second signal closes again, or after ForceAfter. It kills the
-// programs, and ends the run by force if it still does not end. ctx is done when the run has ended. If the end is not
-// seen soon, endLocal calls giveUp.
+// awaitPatience waits until the programs of a cancelled run in this process are to be killed: the second signal closes again, or
+// ForceAfter has passed and `finally` does not run. It returns false if the run has ended, when ctx is done.
+func (w *Watcher) awaitPatience(ctx context.Context, again <-chan struct{}) bool {
+	for wait := w.Terminal.ForceAfter + w.Local.ExtraGrace(); ; wait = time.Second {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-again:
+			if w.isInFinally(ctx) {
+				_, _ = client.Call(ctx, w.Client, w.Client.Runs.CancelRun, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted again", Now: true})
+			}
+			return true
+		case <-time.After(wait):
+			if !w.isInFinally(ctx) {
+				return true
+			}
+		}
+	}
+}
+
+// isInFinally reports whether the run is known to be in `finally`.
+func (w *Watcher) isInFinally(ctx context.Context) bool {
+	res, err := client.Call(ctx, w.Client, w.Client.Runs.GetRun, &v1.GetRunRequest{Id: w.Run, PageSize: 1})
+	return err == nil && phrase.IsInFinally(res.GetRun().GetError())
+}
+
+// endLocal ends a cancelled run in this process when the second signal closes again, or after ForceAfter, but not before `finally`
+// has ended. It kills the programs, and ends the run by force if it still does not end. ctx is done when the run has ended. If the
+// end is not seen soon, endLocal calls giveUp.
 func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, again <-chan struct{}) {
-	select {
-	case <-ctx.Done():
+	if !w.awaitPatience(ctx, again) {
 		return
-	case <-again:
-	case <-time.After(w.Terminal.ForceAfter + w.Local.ExtraGrace()):
 	}
 	w.Local.EndGrace()
 	select {

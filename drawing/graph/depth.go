@@ -24,6 +24,17 @@ func ByDepth(tasks map[string]*v1.Task) []string {
 		}
 	}
 	depths := depths(after)
+	deepest := 0
+	for i, name := range names {
+		if !tasks[name].GetFinally() {
+			deepest = max(deepest, depths[i])
+		}
+	}
+	for i, name := range names {
+		if tasks[name].GetFinally() {
+			depths[i] += deepest + 1
+		}
+	}
 	order := make([]int, len(names))
 	for i := range order {
 		order[i] = i

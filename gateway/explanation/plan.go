@@ -37,15 +37,21 @@ func (p planner) PlanRun(ctx context.Context, req *connect.Request[v1.PlanRunReq
 	}
 	def := in.GetDefinition()
 	res := &v1.PlanRunResponse{Name: def.GetName(), Input: in.GetInput(), Warnings: warnings}
-	levels := map[string]int32{}
+	levels, deepest := map[string]int32{}, int32(0) // of the tasks outside of finally
 	for _, name := range definition.Order(def) {
 		task := v1.TaskNamed(def, name)
+		if v1.IsInFinally(def, name) {
+			levels[name] = deepest + 1
+		}
 		for _, parent := range task.GetDependsOn() {
 			levels[name] = max(levels[name], levels[parent]+1)
 		}
+		if !v1.IsInFinally(def, name) {
+			deepest = max(deepest, levels[name])
+		}
 		res.Tasks = append(res.Tasks, &v1.PlannedTask{
 			Task: name, Type: task.GetType(), Level: levels[name], DependsOn: task.GetDependsOn(),
-			StartsWhen: startsWhen(task, in.GetReferences()[name].GetTasks()), Instances: plannedInstances(task),
+			StartsWhen: startsWhen(task, in.GetReferences()[name].GetTasks(), v1.IsInFinally(def, name)), Instances: plannedInstances(task),
 		})
 	}
 	if err := p.planPlacement(ctx, in, res.Tasks); err != nil {

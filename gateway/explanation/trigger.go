@@ -32,7 +32,7 @@ const (
 
 // startsWhen describes in words what lets a task start. mentioned lists the tasks that its condition reads. The result
 // is "" for the default: all parents have ended, none has failed and one has succeeded.
-func startsWhen(task *v1.TaskDefinition, mentioned []string) string {
+func startsWhen(task *v1.TaskDefinition, mentioned []string, isInFinally bool) string {
 	kind := task.GetWhen()
 	isGuard := func(parent string) bool { return !slices.Contains(mentioned, parent) }
 	switch {
@@ -45,6 +45,9 @@ func startsWhen(task *v1.TaskDefinition, mentioned []string) string {
 		kind = onFailureRun
 	}
 	var parts []string
+	if isInFinally && len(task.GetDependsOn()) == 0 {
+		parts = append(parts, "all tasks outside of finally have ended")
+	}
 	if kind != "" {
 		parts = append(parts, triggers[kind])
 	}

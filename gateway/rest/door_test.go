@@ -223,7 +223,7 @@ func TestBadInputReachesNoCall(t *testing.T) {
 		"a field of one below":         {"POST", "/v1/tasks:batch", jsonType, `{"env":{}}`, 400, "invalid_argument", `unknown field "env"; it belongs in tasks[]`},
 		"a field of the options":       {"POST", "/v1/runs", jsonType, `{"workflow":"x","heartbeatTimeout":"1s"}`, 400, "invalid_argument", `unknown field "heartbeatTimeout"; it belongs in options`},
 		"a field of a definition":      {"POST", "/v1/runs", jsonType, `{"definition":{"name":"x","tasks":{"a":{"dependsOn":[],"maxRetries":1}}}}`, 400, "invalid_argument", `unknown field "maxRetries"; it belongs in definition.tasks.NAME.retry`},
-		"unknown field, unlike":        {"POST", "/v1/runs/a/cancel", jsonType, `{"xyzzy":true}`, 400, "invalid_argument", `unknown field "xyzzy"; there are force, id, reason`},
+		"unknown field, unlike":        {"POST", "/v1/runs/a/cancel", jsonType, `{"xyzzy":true}`, 400, "invalid_argument", `unknown field "xyzzy"; there are force, id, now, reason, requestId`},
 		"a path with another prefix":   {"GET", "/api/nodes", "", "", 404, "not_found", "did you mean /v1/nodes?"},
 		"a path without the prefix":    {"POST", "/nodes/a/drain", "", "", 404, "not_found", "did you mean /v1/nodes/a/drain?"},
 		"a path of another method":     {"POST", "/api/vps/create", "", "", 404, "not_found", `unknown path "/api/vps/create"; /openapi.json lists all paths`},

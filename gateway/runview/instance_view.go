@@ -167,5 +167,6 @@ func CopyWithoutInstances(t *v1.Task) *v1.Task {
 		ScheduledAfter: t.ScheduledAfter, Attempts: t.Attempts, Suspicions: t.Suspicions, Count: t.Count, Counts: t.Counts,
 		CachedFrom: t.CachedFrom, ChildRun: t.ChildRun, Held: t.Held, QueuedAt: t.QueuedAt,
 		Notice: t.Notice, LateSince: t.LateSince,
+		Finally: t.Finally,
 	}
 }

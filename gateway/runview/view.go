@@ -222,6 +222,7 @@ func briefOf(name string, t *TaskView, running map[string]RunningAttempt) *v1.Ta
 		Suspicions: t.Task.GetSuspicions(), Result: briefResult(t.Task.GetResult()),
 		Count: t.Task.Count, Counts: t.counts(name, running), CachedFrom: t.Task.GetCachedFrom(),
 		ChildRun: t.Task.GetChildRun(), Held: t.Task.GetHeld(), QueuedAt: t.Task.GetQueuedAt(), LateSince: t.Task.GetLateSince(), Notice: cmp.Or(t.Task.GetNotice(), t.instanceNotice(name)),
+		Finally: t.Task.GetFinally(),
 	}
 	if r, ok := t.findAttempt(name, running); ok {
 		b.State, b.AssignedAt, b.StartedAt, b.Notice, b.Workload = shownRunning(b.State), r.assigned, r.Started, r.notice(b.Node), r.workload

@@ -33,8 +33,8 @@ type runSource struct {
 	drawn time.Time     // when the last drawing was ready
 	// ends is when the time axis of the last drawing runs out, or zero if never.
 	ends time.Time
-	// defined holds the tasks of the run's definition, which stand in for tasks that the run does not report yet.
-	defined  map[string]*v1.TaskDefinition
+	// defined is the run's definition, with tasks that stand in for tasks that the run does not report yet.
+	defined  *v1.Definition
 	attempts runAttempts
 }
 
@@ -102,11 +102,11 @@ func (s *runSource) addDefined(ctx context.Context, state runState) {
 		if err != nil {
 			return // they appear once the run reports them
 		}
-		s.defined = res.Msg.GetDefinition().GetTasks()
+		s.defined = res.Msg.GetDefinition()
 	}
-	for name, t := range s.defined {
+	for name, t := range v1.AllTasks(s.defined) {
 		if state.tasks[name] == nil {
-			state.tasks[name] = &v1.Task{State: v1.TaskPending, Type: t.GetType(), DependsOn: t.GetDependsOn()}
+			state.tasks[name] = &v1.Task{State: v1.TaskPending, Type: t.GetType(), DependsOn: t.GetDependsOn(), Finally: v1.IsInFinally(s.defined, name)}
 		}
 	}
 }

@@ -26,8 +26,10 @@ func newDefinitionGraph(def *v1.Definition, text string) definitionGraph {
 		task := v1.TaskNamed(def, name)
 		nodes = append(nodes, graph.Node{
 			Name: name, After: task.GetDependsOn(), Note: task.GetType(), Many: task.GetParallel() != nil || task.GetForeach() != nil,
+			Finally: v1.IsInFinally(def, name),
 		})
 	}
+	graph.LinkFinally(nodes)
 	label := "Tasks of " + def.GetName()
 	return definitionGraph{label, template.HTML(svg.Graph(graph.NewLayout(nodes), nodes, svg.GraphOptions{
 		Name: label,
@@ -46,7 +48,7 @@ func taskLines(text string) map[string]int {
 	for line := range strings.Lines(text) {
 		number++
 		if line[0] != ' ' && line[0] != '\n' {
-			inTasks = line == "tasks:\n"
+			inTasks = line == "tasks:\n" || line == "finally:\n"
 		}
 		name, ok := strings.CutPrefix(line, "  ")
 		if !inTasks || !ok || name[0] == ' ' {

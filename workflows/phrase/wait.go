@@ -9,6 +9,8 @@ const (
 	lockWait = "waits for the lock "
 	slotWait = "the run waits for its place"
 	ending   = "is ending: "
+
+	inFinally = "finally runs; the tasks before it have ended as "
 )
 
 // LockWait returns the wait reason of a task whose lock is held by others.
@@ -40,8 +42,11 @@ func IsSlotWait(text string) bool { return strings.HasPrefix(text, slotWait) }
 
 // InFinally returns the text of a run in `finally`, given how its tasks have ended.
 func InFinally(state, why string) string {
-	return Because("finally runs; the tasks before it have ended as "+state, why)
+	return Because(inFinally+state, why)
 }
+
+// IsInFinally reports whether a text was returned by InFinally.
+func IsInFinally(text string) bool { return strings.HasPrefix(text, inFinally) }
 
 // Ending returns the text of a run that has been told to end and waits for its tasks.
 func Ending(why string) string { return ending + why }

@@ -1,6 +1,6 @@
 package switchyardv1
 
-// InstanceTask returns an instance as a task of its own, with the type and the parents of the task that fanned out.
+// InstanceTask returns an instance as a task of its own, with the type, the parents and the place of the task that fanned out.
 func InstanceTask(of *Task, i *Instance) *Task {
 	return &Task{
 		State: i.GetState(), Reason: i.GetReason(), Type: of.GetType(), Node: i.GetNode(), Attempt: i.GetAttempt(), Error: i.GetError(),
@@ -8,6 +8,6 @@ func InstanceTask(of *Task, i *Instance) *Task {
 		CompletedAt: i.GetCompletedAt(), ScheduledAfter: i.GetScheduledAfter(), Attempts: i.GetAttempts(), Suspicions: i.GetSuspicions(),
 		CachedFrom: i.GetCachedFrom(), ChildRun: i.GetChildRun(), Held: i.GetHeld(),
 		CreatedAt: i.GetCreatedAt(), QueuedAt: i.GetQueuedAt(), DeadLetteredAt: i.GetDeadLetteredAt(), Notice: i.GetNotice(),
-		Workload: i.GetWorkload(), LeaseUntil: i.GetLeaseUntil(),
+		Workload: i.GetWorkload(), LeaseUntil: i.GetLeaseUntil(), Finally: of.GetFinally(),
 	}
 }

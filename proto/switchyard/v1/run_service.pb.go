@@ -35,7 +35,7 @@ type RetryRunRequest struct {
 	From []string `protobuf:"bytes,2,rep,name=from,proto3" json:"from,omitempty"`
 	// New limits of agents by task, effective from this generation on.
 	Limits map[string]*AgentLimits `protobuf:"bytes,3,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Run only `finally` again, for example after a run was terminated. Excludes `from` and `limits`.
+	// Run only `finally` again. Excludes `from` and `limits`.
 	FinallyOnly   bool `protobuf:"varint,4,opt,name=finally_only,json=finallyOnly,proto3" json:"finally_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1323,7 +1323,7 @@ type CancelRunRequest struct {
 	// Terminates the run, its child runs and the partitions of its fan-outs instead of asking them to end. The nodes stop
 	// their attempts with SIGTERM, and with SIGKILL after the grace period.
 	Force bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
-	// Ends `finally`, too: what has begun of it is stopped, and the rest does not start.
+	// Ends `finally`, too.
 	Now bool `protobuf:"varint,4,opt,name=now,proto3" json:"now,omitempty"`
 	// Identifies the request: one that is sent again with the same ID counts once. A request with another ID, sent while
 	// `finally` runs, ends `finally`. Empty means an ID of its own.
