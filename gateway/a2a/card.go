@@ -94,6 +94,9 @@ func describeInput(in *v1.InputDefinition) string {
 		}
 		text += ", one of " + strings.Join(values, ", ")
 	}
+	if in.GetPattern() != "" {
+		text += ", matching " + in.GetPattern()
+	}
 	if in.GetDescription() != "" {
 		text += ": " + in.GetDescription()
 	}

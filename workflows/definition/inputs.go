@@ -2,10 +2,13 @@ package definition
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -68,7 +71,7 @@ func (r inputRules) input(inputs map[string]*v1.InputDefinition, given *structpb
 		switch {
 		case value.GetKind() != nil && !isNull:
 			if !(templated && holdsTemplate(value)) && r.hasType(in, value, p) {
-				r.oneOf(in, value, p)
+				r.isAllowed(in, value, p)
 			}
 			all.Fields[name] = value
 		case in.GetDefault() != nil:
@@ -127,6 +130,45 @@ func (r inputRules) hasType(in *v1.InputDefinition, v *structpb.Value, p *source
 	return good
 }
 
+// isAllowed checks that a value of the right type is among the allowed ones and matches the pattern.
+func (r inputRules) isAllowed(in *v1.InputDefinition, v *structpb.Value, p *source.Path) {
+	r.oneOf(in, v, p)
+	if pattern, err := inputPattern(in); err == nil && !pattern.MatchString(v.GetStringValue()) {
+		r.Fail(r.locate(p), p, fmt.Sprintf("%s is %s; it must match %s", p.Local(), source.ValueNode(v), in.GetPattern()), in.GetDescription())
+	}
+}
+
+// errNoPattern is the error for an input without a pattern.
+var errNoPattern = errors.New("no pattern")
+
+// inputPattern returns the expression that the whole text of an input must match, errNoPattern if it has none, or why the pattern is
+// not an expression.
+func inputPattern(in *v1.InputDefinition) (*regexp.Regexp, error) {
+	if in.GetPattern() == "" {
+		return nil, errNoPattern
+	}
+	if _, err := regexp.Compile(in.GetPattern()); err != nil {
+		return nil, err
+	}
+	return regexp.Compile("^(?:" + in.GetPattern() + ")$")
+}
+
+// pattern checks the pattern of an input, and reports whether the values of the input can be checked.
+func (r inputRules) pattern(in *v1.InputDefinition, p *source.Path) bool {
+	_, err := inputPattern(in)
+	switch {
+	case errors.Is(err, errNoPattern):
+		return true
+	case inputType(in) != "string":
+		r.Add(r.locateKey(p), p, "a pattern is for texts, and the type of the input is "+inputType(in), "use enum, or leave pattern out")
+	case err != nil:
+		r.Add(r.locate(p), p, p.Local()+" is not a regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "), "the syntax is that of RE2")
+	default:
+		return true
+	}
+	return false
+}
+
 // oneOf checks that a value of the right type is among the allowed ones.
 func (r inputRules) oneOf(in *v1.InputDefinition, v *structpb.Value, p *source.Path) {
 	if len(in.GetEnum()) == 0 {
@@ -164,7 +206,7 @@ func (r inputRules) declared(inputs map[string]*v1.InputDefinition, p *source.Pa
 			r.Fail(r.locate(enum), enum, fmt.Sprintf("%s has %d values; it may have %d", enum, len(in.GetEnum()), maxEnum), "")
 			continue
 		}
-		good := true
+		good := r.pattern(in, at.Field("pattern"))
 		for i, value := range in.GetEnum() {
 			good = r.hasType(in, value, enum.Item(i)) && good
 		}
@@ -175,7 +217,7 @@ func (r inputRules) declared(inputs map[string]*v1.InputDefinition, p *source.Pa
 			r.Add(r.locateKey(byDefault), byDefault, "an input that has a default is never missing, so it cannot be required", "remove one of the two")
 		}
 		if r.hasType(in, in.GetDefault(), byDefault) && good {
-			r.oneOf(in, in.GetDefault(), byDefault)
+			r.isAllowed(in, in.GetDefault(), byDefault)
 		}
 	}
 }

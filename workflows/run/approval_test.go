@@ -253,7 +253,7 @@ func TestApproversFillInTheOutputOfAnApproval(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
 	c.Start("n")
-	in := c.Input(`{name: filled-in, tasks: {
+	in := c.Input(`{name: filled-in, inputs: {tag: {default: v1, pattern: "v[0-9]+"}}, tasks: {
 		ok: {type: approval, spec: {message: "Where?", approvers: {not: submitter}, remindAfter: 1ms, inputs: {region: {enum: [eu, us], required: true}}}},
 		go: {type: shell, spec: {command: x}, dependsOn: [ok], condition: "parent.ok.output.region == 'eu'"}}}`)
 	in.By, in.ByRole, in.SignedDecisions = "ann", v1.RoleUser, true

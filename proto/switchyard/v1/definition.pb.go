@@ -404,7 +404,9 @@ type InputDefinition struct {
 	// Whether a run must give a value. An optional input without a default is absent if the run does not give it.
 	Required bool `protobuf:"varint,4,opt,name=required,proto3" json:"required,omitempty"`
 	// Allowed values. Empty allows every value of the type.
-	Enum          []*structpb.Value `protobuf:"bytes,5,rep,name=enum,proto3" json:"enum,omitempty"`
+	Enum []*structpb.Value `protobuf:"bytes,5,rep,name=enum,proto3" json:"enum,omitempty"`
+	// Regular expression (RE2) that the whole text of a string must match, such as "v[0-9.]+". Empty allows every text.
+	Pattern       string `protobuf:"bytes,6,opt,name=pattern,proto3" json:"pattern,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -472,6 +474,13 @@ func (x *InputDefinition) GetEnum() []*structpb.Value {
 		return x.Enum
 	}
 	return nil
+}
+
+func (x *InputDefinition) GetPattern() string {
+	if x != nil {
+		return x.Pattern
+	}
+	return ""
 }
 
 // TaskDefaults holds settings for tasks that do not set their own. A task's own value takes precedence; `env`,
@@ -1575,13 +1584,14 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\bcatch_up\x18\x05 \x01(\tR\acatchUp\x12\x1b\n" +
 	"\x06paused\x18\x06 \x01(\bH\x00R\x06paused\x88\x01\x01\x12-\n" +
 	"\x05input\x18\a \x01(\v2\x17.google.protobuf.StructR\x05inputB\t\n" +
-	"\a_paused\"\x84\x02\n" +
+	"\a_paused\"\xa8\x02\n" +
 	"\x0fInputDefinition\x12K\n" +
 	"\x04type\x18\x01 \x01(\tB7\xbaH4r2R\x00R\x06stringR\x06numberR\aintegerR\abooleanR\x04listR\x06objectR\x04type\x12*\n" +
 	"\vdescription\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\vdescription\x120\n" +
 	"\adefault\x18\x03 \x01(\v2\x16.google.protobuf.ValueR\adefault\x12\x1a\n" +
 	"\brequired\x18\x04 \x01(\bR\brequired\x12*\n" +
-	"\x04enum\x18\x05 \x03(\v2\x16.google.protobuf.ValueR\x04enum\"\xc3\x06\n" +
+	"\x04enum\x18\x05 \x03(\v2\x16.google.protobuf.ValueR\x04enum\x12\"\n" +
+	"\apattern\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\apattern\"\xc3\x06\n" +
 	"\fTaskDefaults\x12b\n" +
 	"\x04type\x18\x01 \x01(\tBN\xbaHKrIR\x00R\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12\\\n" +
 	"\x03env\x18\x02 \x03(\v2$.switchyard.v1.TaskDefaults.EnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\x03env\x12<\n" +
