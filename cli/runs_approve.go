@@ -69,7 +69,7 @@ func approvalInput(ctx context.Context, sys *system, a *client.Client, given *gi
 	if of, _, isInstance := names.ParseInstanceName(task); isInstance {
 		task = of
 	}
-	return given.parse(sys, &v1.Definition{Inputs: definition.Approval(res.Msg.GetDefinition().GetTasks()[task]).GetInputs()})
+	return given.parse(sys, &v1.Definition{Inputs: definition.Approval(v1.TaskNamed(res.Msg.GetDefinition(), task)).GetInputs()})
 }
 
 // ofRun describes a task of a run, or the run if task is "".

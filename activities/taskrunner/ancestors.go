@@ -51,7 +51,8 @@ func shownRun(view *historyv1.RunView) map[string]any {
 	if view == nil {
 		return nil
 	}
-	shown := map[string]any{"state": view.GetState(), "failed": append([]string{}, view.GetFailed()...)}
+	shown := map[string]any{"state": view.GetState()}
+	shown["failed"] = append([]string{}, view.GetFailed()...)
 	if view.GetReason() != "" {
 		shown["reason"] = view.GetReason()
 	}

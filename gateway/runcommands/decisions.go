@@ -116,7 +116,7 @@ func (ds decisions) findRunOf(ctx context.Context, text, task string) (string, *
 	if base, _, isInstance := names.ParseInstanceName(task); isInstance {
 		task = base
 	}
-	def := in.GetDefinition().GetTasks()[task]
+	def := v1.TaskNamed(in.GetDefinition(), task)
 	if def.GetType() != v1.TypeApproval || !slices.Contains(definition.Approval(def).GetApprovers().GetNames(), p.Name) {
 		return "", nil, unknown
 	}

@@ -64,9 +64,11 @@ func CompleteChecked(def *v1.Definition) (Checked, error) {
 	if def == nil {
 		def = &v1.Definition{}
 	}
-	for name, task := range def.GetTasks() {
-		if task == nil {
-			def.Tasks[name] = &v1.TaskDefinition{}
+	for _, tasks := range []map[string]*v1.TaskDefinition{def.GetTasks(), def.GetFinally()} {
+		for name, task := range tasks {
+			if task == nil {
+				tasks[name] = &v1.TaskDefinition{}
+			}
 		}
 	}
 	d := newDocument(&decoder{Report: &source.Report{}}, new([]StoredReference))

@@ -11,7 +11,7 @@
 //
 //	records    the record of each task and instance, and what has changed; groupTable: which tasks have fanned out
 //	readiness  settled parents and triggers: what follows when all parents have settled
-//	ends       the last state of a task; halt, cancellation and outcome of the run
+//	ends       the last state of a task; halt, cancellation and outcome of the run, in two phases: its tasks, and its `finally`
 //	fanOuts    starts the instances of a task, stops them, and ends the task with the last
 //	starts     carries out what readiness decides: begins a task, or skips it
 //	retries    repeats failed attempts; reruns what has ended, in a run or in a new one
@@ -45,6 +45,19 @@
 //	                               |  Expanded without                     failed skipped
 //	                               |  any, or with Err                     cancelled
 //	                               +---------------------> completed failed
+//
+// # Finally
+//
+// The tasks of `finally` are the last ones of the graph, and a phase of their own: they start when all others have ended, and halt,
+// cancellation and retries stay within a phase.
+//
+//	        the last of the tasks ends,          the last of finally ends
+//	        or BeginFinally in a cancelled run
+//	tasks ------------------------------> finally ------------------------> end
+//	  |  Cancel, Abort: end the tasks      |  Cancel with Now, ExpireFinally: end finally
+//	  +-- before Start: end both phases, and the run
+//
+// A run ends as its tasks do. If they completed and `finally` did not, it fails.
 //
 // # Readings
 //
