@@ -49,6 +49,14 @@ func scheduleState(paused bool) string {
 	return v1.ScheduleActive
 }
 
+// listedScheduleState returns the state of a schedule, and whether it is late, in words.
+func listedScheduleState(s *v1.Schedule) string {
+	if s.GetLateSince() != nil {
+		return scheduleState(s.GetPaused()) + ", " + v1.EventLate
+	}
+	return scheduleState(s.GetPaused())
+}
+
 // formatIn formats a time in a time zone for people.
 func formatIn(t *timestamppb.Timestamp, timezone string) string {
 	if t == nil {

@@ -58,6 +58,8 @@ func (s *system) describeSchedule(w io.Writer, schedule *v1.Schedule) error {
 	optional("from", s.formatTime(schedule.GetStartAt()))
 	optional("until", s.formatTime(schedule.GetEndAt()))
 	optional("jitter", schedule.GetJitter())
+	optional("expected by", schedule.GetExpectedBy())
+	optional("late since", formatIn(schedule.GetLateSince(), schedule.GetTimezone()))
 	rows = append(rows, []string{"overlap", schedule.GetOverlap()}, []string{"catch up", schedule.GetCatchUp()})
 	counts := []string{fmt.Sprintf("%d started", schedule.GetStarted())}
 	for _, count := range []struct {

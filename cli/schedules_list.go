@@ -25,7 +25,7 @@ func newSchedulesList(sys *system) *cobra.Command {
 					last = s.GetRuns()[0].GetRunId()
 				}
 				rows = append(rows, []string{
-					s.GetName(), scheduleState(s.GetPaused()), formatIn(firstTime(s), s.GetTimezone()), last, scheduleTimes(s.GetCron(), s.GetTimezone()), words.OneLine(s.GetNote()),
+					s.GetName(), listedScheduleState(s), formatIn(firstTime(s), s.GetTimezone()), last, scheduleTimes(s.GetCron(), s.GetTimezone()), words.OneLine(s.GetNote()),
 				})
 			}
 			return rows

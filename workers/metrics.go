@@ -24,5 +24,5 @@ func ledgerOf(s *v1.NodeSnapshot) *metrics.Ledger {
 // figures returns the state of the fleet for a metrics scrape while this process is the leader.
 func (t *term) figures() metrics.Fleet {
 	waiting, placed := t.place.Counts()
-	return metrics.Fleet{Waiting: waiting, Placed: placed, Stuck: t.stuck.runs(), Nodes: t.fleet.figures()}
+	return metrics.Fleet{Waiting: waiting, Placed: placed, Stuck: t.stuck.runs(), LateSchedules: t.late.late(), Nodes: t.fleet.figures()}
 }

@@ -17,6 +17,7 @@ import (
 	"switchyard/activities/library"
 	"switchyard/activities/orchestrator"
 	"switchyard/activities/placement"
+	"switchyard/activities/schedules"
 	"switchyard/activities/signing"
 	"switchyard/activities/taskrunner"
 	"switchyard/workflows/condition"
@@ -49,6 +50,7 @@ type term struct {
 	place   *orchestrator.Placement
 	fleet   *fleet
 	stuck   *stuckRuns
+	late    *lateSchedules
 	stopped atomic.Bool
 	leads   func() bool // reports whether the lease of this process still holds
 	unwatch func()      // removes the term from metrics scrapes
@@ -72,6 +74,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	})
 	t.fleet = newFleet(cfg.Client, t.place, cfg.Logger)
 	t.stuck = &stuckRuns{client: cfg.Client, log: cfg.Logger}
+	t.late = &lateSchedules{schedules: schedules.New(cfg.Client, cfg.Client.Namespace), log: cfg.Logger}
 	control := &orchestrator.Control{Client: cfg.Client, Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger, Signer: signing.New(cfg.Store, time.Now)}
 
 	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
@@ -139,6 +142,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		t.fleet.run(ctx)
 	})
 	t.loops.Go(func() { t.stuck.watch(ctx) })
+	t.loops.Go(func() { t.late.watch(ctx) })
 	t.loops.Go(func() { newCollector(cfg.Client, cfg.Store, cfg.Retention, cfg.CleanupInterval, cfg.Logger).run(ctx) })
 	return t, nil
 }

@@ -205,7 +205,7 @@ func (l *Library) scheduleOf(def *v1.Definition, o PutOptions) (*schedulepb.Sche
 	if n := len(spec.GetStructuredCalendar()); n > maxCalendars {
 		return nil, fmt.Errorf("%w: the times of its schedule in %s take %d calendars of Temporal, and may take %d; combine expressions or use the time zone UTC", ErrTooLarge, def.GetSchedule().GetTimezone(), n, maxCalendars)
 	}
-	paused, note := def.GetSchedule().GetPaused(), schedules.Note{StoredAt: l.now(), A2A: def.GetA2A(), Owner: o.Owner, Description: def.GetDescription()}
+	paused, note := def.GetSchedule().GetPaused(), schedules.Note{StoredAt: l.now(), ExpectedBy: def.GetSchedule().GetExpectedBy(), A2A: def.GetA2A(), Owner: o.Owner, Description: def.GetDescription()}
 	if o.State != nil {
 		paused, note.Said = o.State.Paused, o.State.Said
 	}

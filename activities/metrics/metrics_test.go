@@ -39,7 +39,7 @@ func filled(t *testing.T) *Metrics {
 	now := time.Unix(1_800_000_000, 0)
 	m.observed.now = func() time.Time { return now }
 	m.WatchFleet(func() Fleet {
-		return Fleet{Waiting: 3, Placed: 2, Stuck: 1, Nodes: []FleetNode{
+		return Fleet{Waiting: 3, Placed: 2, Stuck: 1, LateSchedules: 4, Nodes: []FleetNode{
 			{Name: "a", State: "active", LastBeat: now.Add(-2 * time.Second), Ledger: &Ledger{
 				Slots: Amount{4, 1}, Cores: Amount{8, 2.5}, MemoryBytes: Amount{1024, 512}, GPUs: Amount{2, 1},
 			}},
@@ -115,6 +115,7 @@ switchyard_placement_tasks{state="placed"} 2
 switchyard_placement_tasks{state="waiting"} 3
 switchyard_runs_stuck 1
 switchyard_runs_total{state="failed",workflow="ci"} 1
+switchyard_schedules_late 4
 switchyard_task_attempts_total{state="completed",type="shell"} 1
 switchyard_task_attempts_total{state="moved",type="shell"} 1
 switchyard_task_queue_seconds_sum{type="shell"} 0.02

@@ -13,6 +13,8 @@ type Fleet struct {
 	Waiting, Placed int
 	// Stuck counts the runs and parts of fan-outs whose workflow task keeps failing.
 	Stuck int
+	// LateSchedules counts the schedules of which no run has completed by the expected time.
+	LateSchedules int
 	// Nodes holds the nodes of the fleet in any order.
 	Nodes []FleetNode
 }
@@ -40,6 +42,7 @@ var (
 	leaderDesc = prometheus.NewDesc("switchyard_placement_leader", "1 while this process is the leader.", nil, nil)
 	tasksDesc  = prometheus.NewDesc("switchyard_placement_tasks", "Tasks that wait for a node, or hold a place on one.", []string{"state"}, nil)
 	stuckDesc  = prometheus.NewDesc("switchyard_runs_stuck", "Open runs, and parts of fan-outs, whose workflow task fails repeatedly.", nil, nil)
+	lateDesc   = prometheus.NewDesc("switchyard_schedules_late", "Schedules of which no run has completed by the expected time.", nil, nil)
 	nodesDesc  = prometheus.NewDesc("switchyard_nodes", "Nodes of the fleet by state.", []string{"state"}, nil)
 	beatDesc   = prometheus.NewDesc("switchyard_node_heartbeat_age_seconds", "Age of a node's newest heartbeat.", []string{"node"}, nil)
 	slotsDesc  = prometheus.NewDesc("switchyard_node_slots", "Tasks that a node can run at once, and those that hold a place.", []string{"node", "kind"}, nil)
@@ -101,6 +104,7 @@ func (o *observed) collectFleet(f Fleet, gauge func(*prometheus.Desc, float64, .
 	gauge(tasksDesc, float64(f.Waiting), "waiting")
 	gauge(tasksDesc, float64(f.Placed), "placed")
 	gauge(stuckDesc, float64(f.Stuck))
+	gauge(lateDesc, float64(f.LateSchedules))
 	// Every state is shown, so that none vanishes from a graph with its last node.
 	states := map[string]float64{"active": 0, "stale": 0, "draining": 0, "restarting": 0, "offline": 0}
 	for _, n := range f.Nodes {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -84,7 +83,7 @@ const (
 // startedFor returns the times, before jitter, within a span for which a schedule has started runs. Runs that were started a
 // moment ago may be missing.
 func (s *Schedules) startedFor(ctx context.Context, id string, from, to time.Time) (times []time.Time, err error) {
-	query := fmt.Sprintf(`%s = '%s' AND %s BETWEEN '%s' AND '%s'`, scheduledByAttribute, strings.ReplaceAll(strings.ReplaceAll(id, `\`, `\\`), `'`, `\'`),
+	query := fmt.Sprintf(`%s = '%s' AND %s BETWEEN '%s' AND '%s'`, scheduledByAttribute, quoted(id),
 		scheduledForAttribute, from.UTC().Truncate(time.Second).Format(time.RFC3339), to.UTC().Format(time.RFC3339))
 	var token []byte
 	for {

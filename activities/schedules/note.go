@@ -11,6 +11,8 @@ import (
 type Note struct {
 	// StoredAt is when the definition was stored, or zero if the note does not contain it.
 	StoredAt time.Time
+	// ExpectedBy is the time of the day, such as "06:00", by which a run has to have completed, or "".
+	ExpectedBy string
 	// A2A is set if the definition is offered to other agents as a skill.
 	A2A bool
 	// Owner is the owner of the definition, or "". It contains no space and no colon.
@@ -23,7 +25,9 @@ type Note struct {
 
 const (
 	notePrefix = "stored "
-	// a2aMark follows the time if the definition is offered to other agents.
+	// dueMark precedes the time by which a run has to have completed, if the definition has one.
+	dueMark = " due by "
+	// a2aMark follows the times if the definition is offered to other agents.
 	a2aMark = " as an A2A skill"
 	// ownerMark precedes the owner, if the definition has one.
 	ownerMark = " for "
@@ -37,6 +41,9 @@ func (n Note) String() string {
 		return n.Said
 	}
 	text := notePrefix + n.StoredAt.UTC().Format(time.RFC3339)
+	if n.ExpectedBy != "" {
+		text += dueMark + n.ExpectedBy
+	}
 	if n.A2A {
 		text += a2aMark
 	}
@@ -60,12 +67,10 @@ func ParseNote(text string) Note {
 	stamp, description, _ := strings.Cut(rest, ": ")
 	stamp, owner, _ := strings.Cut(stamp, ownerMark)
 	stamp, a2a := strings.CutSuffix(stamp, a2aMark)
+	stamp, due, _ := strings.Cut(stamp, dueMark)
 	at, err := time.Parse(time.RFC3339, stamp)
 	if !ok || err != nil {
 		return Note{Said: text}
 	}
-	return Note{at, a2a, owner, description, said}
+	return Note{at, due, a2a, owner, description, said}
 }
-
-// personNote returns the remark of a person in a note.
-func personNote(text string) string { return ParseNote(text).Said }

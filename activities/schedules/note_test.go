@@ -14,6 +14,8 @@ func TestNoteIsReadAsItWasWritten(t *testing.T) {
 	for text, want := range map[string]schedules.Note{
 		"stored 2026-03-14T15:09:26Z":                                            {StoredAt: at},
 		"stored 2026-03-14T15:09:26Z: says: hello":                               {StoredAt: at, Description: "says: hello"},
+		"stored 2026-03-14T15:09:26Z due by 06:00":                               {StoredAt: at, ExpectedBy: "06:00"},
+		"stored 2026-03-14T15:09:26Z due by 06:00 as an A2A skill for yard: x":   {StoredAt: at, ExpectedBy: "06:00", A2A: true, Owner: "yard", Description: "x"},
 		"stored 2026-03-14T15:09:26Z as an A2A skill":                            {StoredAt: at, A2A: true},
 		"stored 2026-03-14T15:09:26Z as an A2A skill: says: hello":               {StoredAt: at, A2A: true, Description: "says: hello"},
 		"stored 2026-03-14T15:09:26Z for yard.git: says: hello":                  {StoredAt: at, Owner: "yard.git", Description: "says: hello"},

@@ -7,6 +7,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	schedulepb "go.temporal.io/api/schedule/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
@@ -24,7 +25,8 @@ func FromList(entry *schedulepb.ScheduleListEntry) *v1.Schedule {
 	}
 	s := identity(entry.GetScheduleId())
 	addSpec(s, info.GetSpec())
-	s.Paused, s.Note = info.GetPaused(), personNote(info.GetNotes())
+	s.Paused = info.GetPaused()
+	addNote(s, info.GetNotes())
 	s.Runs = runsOf(info.GetRecentActions())
 	if !s.Paused {
 		s.NextTimes = info.GetFutureActionTimes()
@@ -45,7 +47,8 @@ func FromDescription(id string, d *workflowservice.DescribeScheduleResponse) *v1
 	addSpec(s, schedule.GetSpec())
 	s.Overlap = overlaps[schedule.GetPolicies().GetOverlapPolicy()]
 	s.CatchUp = cron.Duration(schedule.GetPolicies().GetCatchupWindow().AsDuration())
-	s.Paused, s.Note = schedule.GetState().GetPaused(), personNote(schedule.GetState().GetNotes())
+	s.Paused = schedule.GetState().GetPaused()
+	addNote(s, schedule.GetState().GetNotes())
 	if schedule.GetState().GetLimitedActions() {
 		remaining := count(schedule.GetState().GetRemainingActions())
 		s.Remaining = &remaining
@@ -70,6 +73,15 @@ func identity(id string) *v1.Schedule {
 		return &v1.Schedule{Name: name, Id: id, Workflow: name}
 	}
 	return &v1.Schedule{Name: id, Id: id}
+}
+
+// addNote adds what the note of a schedule holds.
+func addNote(s *v1.Schedule, text string) {
+	note := ParseNote(text)
+	s.Note, s.ExpectedBy = note.Said, note.ExpectedBy
+	if !note.StoredAt.IsZero() {
+		s.StoredAt = timestamppb.New(note.StoredAt)
+	}
 }
 
 func addSpec(s *v1.Schedule, spec *schedulepb.ScheduleSpec) {

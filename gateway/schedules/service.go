@@ -68,6 +68,9 @@ func (s Service) ListSchedules(ctx context.Context, req *connect.Request[v1.List
 	if err := s.addEnds(ctx, res.GetItems()...); err != nil {
 		return nil, err
 	}
+	if err := s.Schedules.AddLateness(ctx, res.GetItems()...); err != nil {
+		return nil, err
+	}
 	return connect.NewResponse(res), nil
 }
 
@@ -78,6 +81,9 @@ func (s Service) GetSchedule(ctx context.Context, req *connect.Request[v1.GetSch
 		return nil, Error(req.Msg.GetName(), err)
 	}
 	if err := s.addEnds(ctx, found); err != nil {
+		return nil, err
+	}
+	if err := s.Schedules.AddLateness(ctx, found); err != nil {
 		return nil, err
 	}
 	return connect.NewResponse(&v1.GetScheduleResponse{Schedule: found}), nil

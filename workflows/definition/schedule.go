@@ -24,6 +24,7 @@ func (r scheduleRules) check(def *v1.Definition, p *source.Path) {
 	}
 	r.durationOr(s.GetJitter(), p.Field("jitter"), "leave it out for no delay")
 	r.catchUp(s.GetCatchUp(), p.Field("catchUp"))
+	r.word(s.GetExpectedBy(), p.Field("expectedBy"), timeOfDay().MatchString, "not a time of the day", `such as "06:00", from 00:00 to 23:59`)
 	if zone := r.timezone(s, p.Field("timezone")); zone != nil {
 		r.crons(s, zone, p)
 	}
@@ -31,6 +32,9 @@ func (r scheduleRules) check(def *v1.Definition, p *source.Path) {
 		inputRules{r.decoder}.input(def.GetInputs(), s.GetInput(), p.Field("input"), false)
 	}
 }
+
+// timeOfDay matches a time of the day.
+var timeOfDay = lazyPattern(`^([01][0-9]|2[0-3]):[0-5][0-9]$`)
 
 // timezone returns the time zone of a schedule, or nil if it has reported a problem.
 func (r scheduleRules) timezone(s *v1.ScheduleDefinition, p *source.Path) *time.Location {

@@ -278,6 +278,8 @@ func stringSchema(field protoreflect.FieldDescriptor, rules fieldRules) object {
 		schema["pattern"] = durationPattern + `|\$\{\{` // specs have templates
 	case "switchyard.v1.TaskDefinition.condition", "switchyard.v1.Cache.key", "switchyard.v1.RetryPolicy.when":
 		schema["type"] = scalarText
+	case "switchyard.v1.ScheduleDefinition.expected_by":
+		schema["pattern"] = timeOfDay().String()
 	case "switchyard.v1.Constraints.target_node":
 		schema["pattern"] = targetNode().String()
 	}

@@ -308,7 +308,10 @@ type ScheduleDefinition struct {
 	// paused when the definition is replaced.
 	Paused *bool `protobuf:"varint,6,opt,name=paused,proto3,oneof" json:"paused,omitempty"`
 	// Input of the runs; must include every required input.
-	Input         *structpb.Struct `protobuf:"bytes,7,opt,name=input,proto3" json:"input,omitempty"`
+	Input *structpb.Struct `protobuf:"bytes,7,opt,name=input,proto3" json:"input,omitempty"`
+	// Time of the day in `timezone`, such as "06:00", by which a run has to have completed. Without one, whatever the reason,
+	// the schedule is late until a run of it has completed.
+	ExpectedBy    string `protobuf:"bytes,8,opt,name=expected_by,json=expectedBy,proto3" json:"expected_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -390,6 +393,13 @@ func (x *ScheduleDefinition) GetInput() *structpb.Struct {
 		return x.Input
 	}
 	return nil
+}
+
+func (x *ScheduleDefinition) GetExpectedBy() string {
+	if x != nil {
+		return x.ExpectedBy
+	}
+	return ""
 }
 
 // InputDefinition is one input of a run.
@@ -1574,7 +1584,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x02to\x18\x01 \x01(\tB(\xbaH%r#2!^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$R\x02to\x12<\n" +
 	"\x02on\x18\x02 \x03(\tB,\xbaH)\x92\x01&\b\x01\x18\x01\" r\x1eR\x06failedR\tcompletedR\tcancelledR\x02on\x12\x0e\n" +
 	"\x02if\x18\x03 \x01(\tR\x02if\x12\"\n" +
-	"\amessage\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\amessage\"\xa3\x02\n" +
+	"\amessage\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\amessage\"\xc4\x02\n" +
 	"\x12ScheduleDefinition\x12\x1e\n" +
 	"\x04cron\x18\x01 \x03(\tB\n" +
 	"\xbaH\a\x92\x01\x04\b\x01\x10dR\x04cron\x12#\n" +
@@ -1583,7 +1593,9 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\aoverlap\x18\x04 \x01(\tB$\xbaH!r\x1fR\x00R\x04skipR\x05queueR\areplaceR\x05allowR\aoverlap\x12\x19\n" +
 	"\bcatch_up\x18\x05 \x01(\tR\acatchUp\x12\x1b\n" +
 	"\x06paused\x18\x06 \x01(\bH\x00R\x06paused\x88\x01\x01\x12-\n" +
-	"\x05input\x18\a \x01(\v2\x17.google.protobuf.StructR\x05inputB\t\n" +
+	"\x05input\x18\a \x01(\v2\x17.google.protobuf.StructR\x05input\x12\x1f\n" +
+	"\vexpected_by\x18\b \x01(\tR\n" +
+	"expectedByB\t\n" +
 	"\a_paused\"\xa8\x02\n" +
 	"\x0fInputDefinition\x12K\n" +
 	"\x04type\x18\x01 \x01(\tB7\xbaH4r2R\x00R\x06stringR\x06numberR\aintegerR\abooleanR\x04listR\x06objectR\x04type\x12*\n" +

@@ -76,7 +76,14 @@ type Schedule struct {
 	// When the schedule was last changed; absent if never.
 	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,23,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	// Number of runs that the schedule may still start; absent if unlimited.
-	Remaining     *int32 `protobuf:"varint,24,opt,name=remaining,proto3,oneof" json:"remaining,omitempty"`
+	Remaining *int32 `protobuf:"varint,24,opt,name=remaining,proto3,oneof" json:"remaining,omitempty"`
+	// Time of the day in `timezone` by which a run has to have completed, as in the definition; empty if none.
+	ExpectedBy string `protobuf:"bytes,25,opt,name=expected_by,json=expectedBy,proto3" json:"expected_by,omitempty"`
+	// Since when the schedule is late: no run for its last times has completed by `expected_by`, nor since. Absent if it is not
+	// late, and in responses of calls that change a schedule.
+	LateSince *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=late_since,json=lateSince,proto3" json:"late_since,omitempty"`
+	// When the definition was stored; absent for schedules that were created in Temporal.
+	StoredAt      *timestamppb.Timestamp `protobuf:"bytes,27,opt,name=stored_at,json=storedAt,proto3" json:"stored_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -277,6 +284,27 @@ func (x *Schedule) GetRemaining() int32 {
 		return *x.Remaining
 	}
 	return 0
+}
+
+func (x *Schedule) GetExpectedBy() string {
+	if x != nil {
+		return x.ExpectedBy
+	}
+	return ""
+}
+
+func (x *Schedule) GetLateSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LateSince
+	}
+	return nil
+}
+
+func (x *Schedule) GetStoredAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StoredAt
+	}
+	return nil
 }
 
 // ScheduledRun is a run that a schedule started.
@@ -1239,7 +1267,7 @@ var File_switchyard_v1_schedule_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_schedule_service_proto_rawDesc = "" +
 	"\n" +
-	"$switchyard/v1/schedule_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bswitchyard/v1/options.proto\"\xa5\x06\n" +
+	"$switchyard/v1/schedule_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bswitchyard/v1/options.proto\"\xba\a\n" +
 	"\bSchedule\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\tR\x02id\x12\x1a\n" +
@@ -1268,7 +1296,12 @@ const file_switchyard_v1_schedule_service_proto_rawDesc = "" +
 	"created_at\x18\x16 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x129\n" +
 	"\n" +
 	"updated_at\x18\x17 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12!\n" +
-	"\tremaining\x18\x18 \x01(\x05H\x00R\tremaining\x88\x01\x01B\f\n" +
+	"\tremaining\x18\x18 \x01(\x05H\x00R\tremaining\x88\x01\x01\x12\x1f\n" +
+	"\vexpected_by\x18\x19 \x01(\tR\n" +
+	"expectedBy\x129\n" +
+	"\n" +
+	"late_since\x18\x1a \x01(\v2\x1a.google.protobuf.TimestampR\tlateSince\x127\n" +
+	"\tstored_at\x18\x1b \x01(\v2\x1a.google.protobuf.TimestampR\bstoredAtB\f\n" +
 	"\n" +
 	"_remaining\"\xf4\x01\n" +
 	"\fScheduledRun\x12\x15\n" +
@@ -1380,40 +1413,42 @@ var file_switchyard_v1_schedule_service_proto_depIdxs = []int32{
 	18, // 3: switchyard.v1.Schedule.next_times:type_name -> google.protobuf.Timestamp
 	18, // 4: switchyard.v1.Schedule.created_at:type_name -> google.protobuf.Timestamp
 	18, // 5: switchyard.v1.Schedule.updated_at:type_name -> google.protobuf.Timestamp
-	18, // 6: switchyard.v1.ScheduledRun.scheduled_at:type_name -> google.protobuf.Timestamp
-	18, // 7: switchyard.v1.ScheduledRun.started_at:type_name -> google.protobuf.Timestamp
-	18, // 8: switchyard.v1.ScheduledRun.completed_at:type_name -> google.protobuf.Timestamp
-	0,  // 9: switchyard.v1.ListSchedulesResponse.items:type_name -> switchyard.v1.Schedule
-	0,  // 10: switchyard.v1.GetScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
-	0,  // 11: switchyard.v1.UpdateScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
-	0,  // 12: switchyard.v1.PauseScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
-	0,  // 13: switchyard.v1.ResumeScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
-	18, // 14: switchyard.v1.BackfillScheduleRequest.from:type_name -> google.protobuf.Timestamp
-	18, // 15: switchyard.v1.BackfillScheduleRequest.to:type_name -> google.protobuf.Timestamp
-	18, // 16: switchyard.v1.BackfillScheduleResponse.times:type_name -> google.protobuf.Timestamp
-	18, // 17: switchyard.v1.ListScheduleTimesRequest.from:type_name -> google.protobuf.Timestamp
-	18, // 18: switchyard.v1.ListScheduleTimesResponse.times:type_name -> google.protobuf.Timestamp
-	2,  // 19: switchyard.v1.ScheduleService.ListSchedules:input_type -> switchyard.v1.ListSchedulesRequest
-	4,  // 20: switchyard.v1.ScheduleService.GetSchedule:input_type -> switchyard.v1.GetScheduleRequest
-	6,  // 21: switchyard.v1.ScheduleService.UpdateSchedule:input_type -> switchyard.v1.UpdateScheduleRequest
-	8,  // 22: switchyard.v1.ScheduleService.PauseSchedule:input_type -> switchyard.v1.PauseScheduleRequest
-	10, // 23: switchyard.v1.ScheduleService.ResumeSchedule:input_type -> switchyard.v1.ResumeScheduleRequest
-	12, // 24: switchyard.v1.ScheduleService.TriggerSchedule:input_type -> switchyard.v1.TriggerScheduleRequest
-	14, // 25: switchyard.v1.ScheduleService.BackfillSchedule:input_type -> switchyard.v1.BackfillScheduleRequest
-	16, // 26: switchyard.v1.ScheduleService.ListScheduleTimes:input_type -> switchyard.v1.ListScheduleTimesRequest
-	3,  // 27: switchyard.v1.ScheduleService.ListSchedules:output_type -> switchyard.v1.ListSchedulesResponse
-	5,  // 28: switchyard.v1.ScheduleService.GetSchedule:output_type -> switchyard.v1.GetScheduleResponse
-	7,  // 29: switchyard.v1.ScheduleService.UpdateSchedule:output_type -> switchyard.v1.UpdateScheduleResponse
-	9,  // 30: switchyard.v1.ScheduleService.PauseSchedule:output_type -> switchyard.v1.PauseScheduleResponse
-	11, // 31: switchyard.v1.ScheduleService.ResumeSchedule:output_type -> switchyard.v1.ResumeScheduleResponse
-	13, // 32: switchyard.v1.ScheduleService.TriggerSchedule:output_type -> switchyard.v1.TriggerScheduleResponse
-	15, // 33: switchyard.v1.ScheduleService.BackfillSchedule:output_type -> switchyard.v1.BackfillScheduleResponse
-	17, // 34: switchyard.v1.ScheduleService.ListScheduleTimes:output_type -> switchyard.v1.ListScheduleTimesResponse
-	27, // [27:35] is the sub-list for method output_type
-	19, // [19:27] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	18, // 6: switchyard.v1.Schedule.late_since:type_name -> google.protobuf.Timestamp
+	18, // 7: switchyard.v1.Schedule.stored_at:type_name -> google.protobuf.Timestamp
+	18, // 8: switchyard.v1.ScheduledRun.scheduled_at:type_name -> google.protobuf.Timestamp
+	18, // 9: switchyard.v1.ScheduledRun.started_at:type_name -> google.protobuf.Timestamp
+	18, // 10: switchyard.v1.ScheduledRun.completed_at:type_name -> google.protobuf.Timestamp
+	0,  // 11: switchyard.v1.ListSchedulesResponse.items:type_name -> switchyard.v1.Schedule
+	0,  // 12: switchyard.v1.GetScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
+	0,  // 13: switchyard.v1.UpdateScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
+	0,  // 14: switchyard.v1.PauseScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
+	0,  // 15: switchyard.v1.ResumeScheduleResponse.schedule:type_name -> switchyard.v1.Schedule
+	18, // 16: switchyard.v1.BackfillScheduleRequest.from:type_name -> google.protobuf.Timestamp
+	18, // 17: switchyard.v1.BackfillScheduleRequest.to:type_name -> google.protobuf.Timestamp
+	18, // 18: switchyard.v1.BackfillScheduleResponse.times:type_name -> google.protobuf.Timestamp
+	18, // 19: switchyard.v1.ListScheduleTimesRequest.from:type_name -> google.protobuf.Timestamp
+	18, // 20: switchyard.v1.ListScheduleTimesResponse.times:type_name -> google.protobuf.Timestamp
+	2,  // 21: switchyard.v1.ScheduleService.ListSchedules:input_type -> switchyard.v1.ListSchedulesRequest
+	4,  // 22: switchyard.v1.ScheduleService.GetSchedule:input_type -> switchyard.v1.GetScheduleRequest
+	6,  // 23: switchyard.v1.ScheduleService.UpdateSchedule:input_type -> switchyard.v1.UpdateScheduleRequest
+	8,  // 24: switchyard.v1.ScheduleService.PauseSchedule:input_type -> switchyard.v1.PauseScheduleRequest
+	10, // 25: switchyard.v1.ScheduleService.ResumeSchedule:input_type -> switchyard.v1.ResumeScheduleRequest
+	12, // 26: switchyard.v1.ScheduleService.TriggerSchedule:input_type -> switchyard.v1.TriggerScheduleRequest
+	14, // 27: switchyard.v1.ScheduleService.BackfillSchedule:input_type -> switchyard.v1.BackfillScheduleRequest
+	16, // 28: switchyard.v1.ScheduleService.ListScheduleTimes:input_type -> switchyard.v1.ListScheduleTimesRequest
+	3,  // 29: switchyard.v1.ScheduleService.ListSchedules:output_type -> switchyard.v1.ListSchedulesResponse
+	5,  // 30: switchyard.v1.ScheduleService.GetSchedule:output_type -> switchyard.v1.GetScheduleResponse
+	7,  // 31: switchyard.v1.ScheduleService.UpdateSchedule:output_type -> switchyard.v1.UpdateScheduleResponse
+	9,  // 32: switchyard.v1.ScheduleService.PauseSchedule:output_type -> switchyard.v1.PauseScheduleResponse
+	11, // 33: switchyard.v1.ScheduleService.ResumeSchedule:output_type -> switchyard.v1.ResumeScheduleResponse
+	13, // 34: switchyard.v1.ScheduleService.TriggerSchedule:output_type -> switchyard.v1.TriggerScheduleResponse
+	15, // 35: switchyard.v1.ScheduleService.BackfillSchedule:output_type -> switchyard.v1.BackfillScheduleResponse
+	17, // 36: switchyard.v1.ScheduleService.ListScheduleTimes:output_type -> switchyard.v1.ListScheduleTimesResponse
+	29, // [29:37] is the sub-list for method output_type
+	21, // [21:29] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_schedule_service_proto_init() }
