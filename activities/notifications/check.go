@@ -1,6 +1,7 @@
 package notifications
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 
@@ -14,6 +15,23 @@ func Check(target *v1.NotificationTarget) error {
 	switch config := target.GetConfig().(type) {
 	case *v1.NotificationTarget_Webhook:
 		return checkURL("webhook.url", config.Webhook.GetUrl())
+	case *v1.NotificationTarget_Ntfy:
+		return checkURL("ntfy.url", config.Ntfy.GetUrl())
+	case *v1.NotificationTarget_Email:
+		return checkEmail(config.Email)
+	}
+	return nil
+}
+
+// checkEmail returns an error unless the addresses of a target are valid, and user name and password belong together.
+func checkEmail(to *v1.EmailTarget) error {
+	for _, address := range append([]string{to.GetFrom()}, to.GetTo()...) {
+		if _, domain := addressParts(address); domain == "" {
+			return fmt.Errorf("email: %q is not an address such as ops@example.com", address)
+		}
+	}
+	if (to.GetUsername() == "") != (to.GetPassword() == "") {
+		return errors.New("email.username and email.password belong together; give both or neither")
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package notifications
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
@@ -29,6 +32,31 @@ func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, e
 		return nil, err
 	}
 	return s.allow.Dialer(host, "start the gateways with --notify-allow "+host+" to allow it").DialContext(ctx, network, address)
+}
+
+// idempotencyHeader names the key that is the same in every try to deliver a message.
+const idempotencyHeader = "Idempotency-Key"
+
+// postJSON sends a document to a URL, which may be a reference to a stored secret.
+func (s *Sender) postJSON(ctx context.Context, to string, message *historyv1.NotificationMessage, document any) (answer string, err error) {
+	url, err := s.reveal(ctx, to)
+	if err != nil {
+		return "", err
+	}
+	body, err := encode(document)
+	if err != nil {
+		return "", permanent(err)
+	}
+	return s.post(ctx, url, http.Header{"Content-Type": {"application/json"}, idempotencyHeader: {message.GetKey()}}, body)
+}
+
+// encode returns a document as JSON, without the escapes for HTML, which would make it longer.
+func encode(document any) ([]byte, error) {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(document)
+	return b.Bytes(), err
 }
 
 // post sends a body to a URL and returns the answer in one line. Its errors do not show the URL, which may be a secret.

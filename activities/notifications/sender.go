@@ -2,6 +2,7 @@ package notifications
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"net/http"
 	"time"
@@ -27,6 +28,7 @@ type Sender struct {
 	allow   hostlist.List
 	client  *http.Client
 	now     func() time.Time
+	roots   *x509.CertPool // of mail servers; nil means those of the system
 	queues  queues
 }
 
@@ -63,6 +65,14 @@ func (s *Sender) Send(ctx context.Context, notice *historyv1.Notice, message *hi
 	switch config := target.GetConfig().(type) {
 	case *v1.NotificationTarget_Webhook:
 		answer, err = s.webhook(ctx, config.Webhook, notice, message)
+	case *v1.NotificationTarget_Slack:
+		answer, err = s.slack(ctx, config.Slack, notice, message)
+	case *v1.NotificationTarget_Teams:
+		answer, err = s.teams(ctx, config.Teams, notice, message)
+	case *v1.NotificationTarget_Email:
+		answer, err = s.email(ctx, config.Email, notice, message)
+	case *v1.NotificationTarget_Ntfy:
+		answer, err = s.ntfy(ctx, config.Ntfy, notice, message)
 	default:
 		err = permanent(fmt.Errorf("its type is not known to this program"))
 	}

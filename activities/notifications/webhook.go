@@ -2,7 +2,6 @@ package notifications
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -59,7 +58,7 @@ func (s *Sender) webhook(ctx context.Context, to *v1.WebhookTarget, notice *hist
 	if err != nil {
 		return "", errors.New("the value of its signing key is not base64 after \"whsec_\"") // the cause would show a part of it
 	}
-	body, err := json.Marshal(newWebhookDocument(notice, message))
+	body, err := encode(newWebhookDocument(notice, message))
 	if err != nil {
 		return "", permanent(err)
 	}

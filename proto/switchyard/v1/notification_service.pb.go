@@ -35,6 +35,10 @@ type NotificationTarget struct {
 	// Types that are valid to be assigned to Config:
 	//
 	//	*NotificationTarget_Webhook
+	//	*NotificationTarget_Slack
+	//	*NotificationTarget_Teams
+	//	*NotificationTarget_Email
+	//	*NotificationTarget_Ntfy
 	Config isNotificationTarget_Config `protobuf_oneof:"config"`
 	// Type of the target: the name of the field with its configuration. Ignored in requests.
 	Type string `protobuf:"bytes,7,opt,name=type,proto3" json:"type,omitempty"`
@@ -99,6 +103,42 @@ func (x *NotificationTarget) GetWebhook() *WebhookTarget {
 	return nil
 }
 
+func (x *NotificationTarget) GetSlack() *SlackTarget {
+	if x != nil {
+		if x, ok := x.Config.(*NotificationTarget_Slack); ok {
+			return x.Slack
+		}
+	}
+	return nil
+}
+
+func (x *NotificationTarget) GetTeams() *TeamsTarget {
+	if x != nil {
+		if x, ok := x.Config.(*NotificationTarget_Teams); ok {
+			return x.Teams
+		}
+	}
+	return nil
+}
+
+func (x *NotificationTarget) GetEmail() *EmailTarget {
+	if x != nil {
+		if x, ok := x.Config.(*NotificationTarget_Email); ok {
+			return x.Email
+		}
+	}
+	return nil
+}
+
+func (x *NotificationTarget) GetNtfy() *NtfyTarget {
+	if x != nil {
+		if x, ok := x.Config.(*NotificationTarget_Ntfy); ok {
+			return x.Ntfy
+		}
+	}
+	return nil
+}
+
 func (x *NotificationTarget) GetType() string {
 	if x != nil {
 		return x.Type
@@ -129,7 +169,35 @@ type NotificationTarget_Webhook struct {
 	Webhook *WebhookTarget `protobuf:"bytes,2,opt,name=webhook,proto3,oneof"`
 }
 
+type NotificationTarget_Slack struct {
+	// A channel of Slack.
+	Slack *SlackTarget `protobuf:"bytes,3,opt,name=slack,proto3,oneof"`
+}
+
+type NotificationTarget_Teams struct {
+	// A channel of Microsoft Teams.
+	Teams *TeamsTarget `protobuf:"bytes,4,opt,name=teams,proto3,oneof"`
+}
+
+type NotificationTarget_Email struct {
+	// Mailboxes.
+	Email *EmailTarget `protobuf:"bytes,5,opt,name=email,proto3,oneof"`
+}
+
+type NotificationTarget_Ntfy struct {
+	// A topic of ntfy.
+	Ntfy *NtfyTarget `protobuf:"bytes,6,opt,name=ntfy,proto3,oneof"`
+}
+
 func (*NotificationTarget_Webhook) isNotificationTarget_Config() {}
+
+func (*NotificationTarget_Slack) isNotificationTarget_Config() {}
+
+func (*NotificationTarget_Teams) isNotificationTarget_Config() {}
+
+func (*NotificationTarget_Email) isNotificationTarget_Config() {}
+
+func (*NotificationTarget_Ntfy) isNotificationTarget_Config() {}
 
 // NotificationTargetRecord is a target as stored.
 type NotificationTargetRecord struct {
@@ -241,6 +309,253 @@ func (x *WebhookTarget) GetSecret() string {
 	return ""
 }
 
+// SlackTarget is an incoming webhook of Slack.
+type SlackTarget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// URL of the incoming webhook as `store:NAME`, because the URL is a secret.
+	Url           string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlackTarget) Reset() {
+	*x = SlackTarget{}
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlackTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlackTarget) ProtoMessage() {}
+
+func (x *SlackTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlackTarget.ProtoReflect.Descriptor instead.
+func (*SlackTarget) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SlackTarget) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+// TeamsTarget is an incoming webhook of Microsoft Teams, which a workflow of Teams provides.
+type TeamsTarget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// URL of the incoming webhook as `store:NAME`, because the URL is a secret.
+	Url           string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TeamsTarget) Reset() {
+	*x = TeamsTarget{}
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TeamsTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TeamsTarget) ProtoMessage() {}
+
+func (x *TeamsTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TeamsTarget.ProtoReflect.Descriptor instead.
+func (*TeamsTarget) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *TeamsTarget) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+// EmailTarget is an SMTP server, and the mailboxes to which it delivers.
+type EmailTarget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Host name of the server.
+	Host string `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	// Port of the server; 0 means 587 with STARTTLS and 465 with TLS from the start.
+	Port int32 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`
+	// How the connection is encrypted: "starttls" (the default), or "tls" from the start. Mail is never sent without encryption.
+	Encryption string `protobuf:"bytes,3,opt,name=encryption,proto3" json:"encryption,omitempty"`
+	// User name for the server. Empty means that the server asks for none.
+	Username string `protobuf:"bytes,4,opt,name=username,proto3" json:"username,omitempty"`
+	// Password of the user as `store:NAME`.
+	Password string `protobuf:"bytes,5,opt,name=password,proto3" json:"password,omitempty"`
+	// Address of the sender, such as "switchyard@example.com".
+	From string `protobuf:"bytes,6,opt,name=from,proto3" json:"from,omitempty"`
+	// Addresses of the recipients.
+	To            []string `protobuf:"bytes,7,rep,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EmailTarget) Reset() {
+	*x = EmailTarget{}
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EmailTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EmailTarget) ProtoMessage() {}
+
+func (x *EmailTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EmailTarget.ProtoReflect.Descriptor instead.
+func (*EmailTarget) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *EmailTarget) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *EmailTarget) GetPort() int32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *EmailTarget) GetEncryption() string {
+	if x != nil {
+		return x.Encryption
+	}
+	return ""
+}
+
+func (x *EmailTarget) GetUsername() string {
+	if x != nil {
+		return x.Username
+	}
+	return ""
+}
+
+func (x *EmailTarget) GetPassword() string {
+	if x != nil {
+		return x.Password
+	}
+	return ""
+}
+
+func (x *EmailTarget) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *EmailTarget) GetTo() []string {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+// NtfyTarget is a topic of an ntfy server.
+type NtfyTarget struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// URL of the topic, such as "https://ntfy.sh/yard"; or `store:NAME` if it is a secret.
+	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	// Access token as `store:NAME`. Empty means that the topic asks for none.
+	Token         string `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NtfyTarget) Reset() {
+	*x = NtfyTarget{}
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NtfyTarget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NtfyTarget) ProtoMessage() {}
+
+func (x *NtfyTarget) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NtfyTarget.ProtoReflect.Descriptor instead.
+func (*NtfyTarget) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *NtfyTarget) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *NtfyTarget) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
 // PutNotificationTargetRequest holds the target to store.
 type PutNotificationTargetRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -254,7 +569,7 @@ type PutNotificationTargetRequest struct {
 
 func (x *PutNotificationTargetRequest) Reset() {
 	*x = PutNotificationTargetRequest{}
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[3]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -266,7 +581,7 @@ func (x *PutNotificationTargetRequest) String() string {
 func (*PutNotificationTargetRequest) ProtoMessage() {}
 
 func (x *PutNotificationTargetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[3]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -279,7 +594,7 @@ func (x *PutNotificationTargetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutNotificationTargetRequest.ProtoReflect.Descriptor instead.
 func (*PutNotificationTargetRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PutNotificationTargetRequest) GetName() string {
@@ -309,7 +624,7 @@ type PutNotificationTargetResponse struct {
 
 func (x *PutNotificationTargetResponse) Reset() {
 	*x = PutNotificationTargetResponse{}
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -321,7 +636,7 @@ func (x *PutNotificationTargetResponse) String() string {
 func (*PutNotificationTargetResponse) ProtoMessage() {}
 
 func (x *PutNotificationTargetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[4]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -334,7 +649,7 @@ func (x *PutNotificationTargetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutNotificationTargetResponse.ProtoReflect.Descriptor instead.
 func (*PutNotificationTargetResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *PutNotificationTargetResponse) GetTarget() *NotificationTarget {
@@ -362,7 +677,7 @@ type GetNotificationTargetRequest struct {
 
 func (x *GetNotificationTargetRequest) Reset() {
 	*x = GetNotificationTargetRequest{}
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -374,7 +689,7 @@ func (x *GetNotificationTargetRequest) String() string {
 func (*GetNotificationTargetRequest) ProtoMessage() {}
 
 func (x *GetNotificationTargetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[5]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -387,7 +702,7 @@ func (x *GetNotificationTargetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNotificationTargetRequest.ProtoReflect.Descriptor instead.
 func (*GetNotificationTargetRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetNotificationTargetRequest) GetName() string {
@@ -408,7 +723,7 @@ type GetNotificationTargetResponse struct {
 
 func (x *GetNotificationTargetResponse) Reset() {
 	*x = GetNotificationTargetResponse{}
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -420,7 +735,7 @@ func (x *GetNotificationTargetResponse) String() string {
 func (*GetNotificationTargetResponse) ProtoMessage() {}
 
 func (x *GetNotificationTargetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[6]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -433,7 +748,7 @@ func (x *GetNotificationTargetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNotificationTargetResponse.ProtoReflect.Descriptor instead.
 func (*GetNotificationTargetResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *GetNotificationTargetResponse) GetTarget() *NotificationTarget {
@@ -456,7 +771,7 @@ type ListNotificationTargetsRequest struct {
 
 func (x *ListNotificationTargetsRequest) Reset() {
 	*x = ListNotificationTargetsRequest{}
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -468,7 +783,7 @@ func (x *ListNotificationTargetsRequest) String() string {
 func (*ListNotificationTargetsRequest) ProtoMessage() {}
 
 func (x *ListNotificationTargetsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[7]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -481,7 +796,7 @@ func (x *ListNotificationTargetsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNotificationTargetsRequest.ProtoReflect.Descriptor instead.
 func (*ListNotificationTargetsRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListNotificationTargetsRequest) GetPageSize() int32 {
@@ -513,7 +828,7 @@ type ListNotificationTargetsResponse struct {
 
 func (x *ListNotificationTargetsResponse) Reset() {
 	*x = ListNotificationTargetsResponse{}
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -525,7 +840,7 @@ func (x *ListNotificationTargetsResponse) String() string {
 func (*ListNotificationTargetsResponse) ProtoMessage() {}
 
 func (x *ListNotificationTargetsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -538,7 +853,7 @@ func (x *ListNotificationTargetsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNotificationTargetsResponse.ProtoReflect.Descriptor instead.
 func (*ListNotificationTargetsResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListNotificationTargetsResponse) GetItems() []*NotificationTarget {
@@ -573,7 +888,7 @@ type DeleteNotificationTargetRequest struct {
 
 func (x *DeleteNotificationTargetRequest) Reset() {
 	*x = DeleteNotificationTargetRequest{}
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -585,7 +900,7 @@ func (x *DeleteNotificationTargetRequest) String() string {
 func (*DeleteNotificationTargetRequest) ProtoMessage() {}
 
 func (x *DeleteNotificationTargetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -598,7 +913,7 @@ func (x *DeleteNotificationTargetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteNotificationTargetRequest.ProtoReflect.Descriptor instead.
 func (*DeleteNotificationTargetRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteNotificationTargetRequest) GetName() string {
@@ -619,7 +934,7 @@ type DeleteNotificationTargetResponse struct {
 
 func (x *DeleteNotificationTargetResponse) Reset() {
 	*x = DeleteNotificationTargetResponse{}
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -631,7 +946,7 @@ func (x *DeleteNotificationTargetResponse) String() string {
 func (*DeleteNotificationTargetResponse) ProtoMessage() {}
 
 func (x *DeleteNotificationTargetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -644,7 +959,7 @@ func (x *DeleteNotificationTargetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteNotificationTargetResponse.ProtoReflect.Descriptor instead.
 func (*DeleteNotificationTargetResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DeleteNotificationTargetResponse) GetTarget() *NotificationTarget {
@@ -665,7 +980,7 @@ type TestNotificationTargetRequest struct {
 
 func (x *TestNotificationTargetRequest) Reset() {
 	*x = TestNotificationTargetRequest{}
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -677,7 +992,7 @@ func (x *TestNotificationTargetRequest) String() string {
 func (*TestNotificationTargetRequest) ProtoMessage() {}
 
 func (x *TestNotificationTargetRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -690,7 +1005,7 @@ func (x *TestNotificationTargetRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestNotificationTargetRequest.ProtoReflect.Descriptor instead.
 func (*TestNotificationTargetRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *TestNotificationTargetRequest) GetName() string {
@@ -711,7 +1026,7 @@ type TestNotificationTargetResponse struct {
 
 func (x *TestNotificationTargetResponse) Reset() {
 	*x = TestNotificationTargetResponse{}
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[12]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -723,7 +1038,7 @@ func (x *TestNotificationTargetResponse) String() string {
 func (*TestNotificationTargetResponse) ProtoMessage() {}
 
 func (x *TestNotificationTargetResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_notification_service_proto_msgTypes[12]
+	mi := &file_switchyard_v1_notification_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -736,7 +1051,7 @@ func (x *TestNotificationTargetResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TestNotificationTargetResponse.ProtoReflect.Descriptor instead.
 func (*TestNotificationTargetResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_notification_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *TestNotificationTargetResponse) GetAnswer() string {
@@ -750,10 +1065,14 @@ var File_switchyard_v1_notification_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_notification_service_proto_rawDesc = "" +
 	"\n" +
-	"(switchyard/v1/notification_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bswitchyard/v1/options.proto\"\xe1\x01\n" +
+	"(switchyard/v1/notification_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1bswitchyard/v1/options.proto\"\xae\x03\n" +
 	"\x12NotificationTarget\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
-	"\awebhook\x18\x02 \x01(\v2\x1c.switchyard.v1.WebhookTargetH\x00R\awebhook\x12\x12\n" +
+	"\awebhook\x18\x02 \x01(\v2\x1c.switchyard.v1.WebhookTargetH\x00R\awebhook\x122\n" +
+	"\x05slack\x18\x03 \x01(\v2\x1a.switchyard.v1.SlackTargetH\x00R\x05slack\x122\n" +
+	"\x05teams\x18\x04 \x01(\v2\x1a.switchyard.v1.TeamsTargetH\x00R\x05teams\x122\n" +
+	"\x05email\x18\x05 \x01(\v2\x1a.switchyard.v1.EmailTargetH\x00R\x05email\x12/\n" +
+	"\x04ntfy\x18\x06 \x01(\v2\x19.switchyard.v1.NtfyTargetH\x00R\x04ntfy\x12\x12\n" +
 	"\x04type\x18\a \x01(\tR\x04type\x129\n" +
 	"\n" +
 	"updated_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12\x1d\n" +
@@ -766,7 +1085,28 @@ const file_switchyard_v1_notification_service_proto_rawDesc = "" +
 	"\rWebhookTarget\x12\x1c\n" +
 	"\x03url\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\x10R\x03url\x12&\n" +
-	"\x06secret\x18\x02 \x01(\tB\x0e\xbaH\vr\t2\a^store:R\x06secret\"\x9f\x01\n" +
+	"\x06secret\x18\x02 \x01(\tB\x0e\xbaH\vr\t2\a^store:R\x06secret\"/\n" +
+	"\vSlackTarget\x12 \n" +
+	"\x03url\x18\x01 \x01(\tB\x0e\xbaH\vr\t2\a^store:R\x03url\"/\n" +
+	"\vTeamsTarget\x12 \n" +
+	"\x03url\x18\x01 \x01(\tB\x0e\xbaH\vr\t2\a^store:R\x03url\"\x94\x02\n" +
+	"\vEmailTarget\x12\x1e\n" +
+	"\x04host\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\xfd\x01R\x04host\x12\x1f\n" +
+	"\x04port\x18\x02 \x01(\x05B\v\xbaH\b\x1a\x06\x18\xff\xff\x03(\x00R\x04port\x126\n" +
+	"\n" +
+	"encryption\x18\x03 \x01(\tB\x16\xbaH\x13r\x11R\x00R\bstarttlsR\x03tlsR\n" +
+	"encryption\x12$\n" +
+	"\busername\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\busername\x12-\n" +
+	"\bpassword\x18\x05 \x01(\tB\x11\xbaH\x0e\xd8\x01\x01r\t2\a^store:R\bpassword\x12\x1b\n" +
+	"\x04from\x18\x06 \x01(\tB\a\xbaH\x04r\x02\x10\x03R\x04from\x12\x1a\n" +
+	"\x02to\x18\a \x03(\tB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x102R\x02to\"S\n" +
+	"\n" +
+	"NtfyTarget\x12\x1c\n" +
+	"\x03url\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80\x10R\x03url\x12'\n" +
+	"\x05token\x18\x02 \x01(\tB\x11\xbaH\x0e\xd8\x01\x01r\t2\a^store:R\x05token\"\x9f\x01\n" +
 	"\x1cPutNotificationTargetRequest\x12<\n" +
 	"\x04name\x18\x01 \x01(\tB(\xbaH%r#2!^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$R\x04name\x12A\n" +
 	"\x06target\x18\x02 \x01(\v2!.switchyard.v1.NotificationTargetB\x06\xbaH\x03\xc8\x01\x01R\x06target\"v\n" +
@@ -813,47 +1153,55 @@ func file_switchyard_v1_notification_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_notification_service_proto_rawDescData
 }
 
-var file_switchyard_v1_notification_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_switchyard_v1_notification_service_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_switchyard_v1_notification_service_proto_goTypes = []any{
 	(*NotificationTarget)(nil),               // 0: switchyard.v1.NotificationTarget
 	(*NotificationTargetRecord)(nil),         // 1: switchyard.v1.NotificationTargetRecord
 	(*WebhookTarget)(nil),                    // 2: switchyard.v1.WebhookTarget
-	(*PutNotificationTargetRequest)(nil),     // 3: switchyard.v1.PutNotificationTargetRequest
-	(*PutNotificationTargetResponse)(nil),    // 4: switchyard.v1.PutNotificationTargetResponse
-	(*GetNotificationTargetRequest)(nil),     // 5: switchyard.v1.GetNotificationTargetRequest
-	(*GetNotificationTargetResponse)(nil),    // 6: switchyard.v1.GetNotificationTargetResponse
-	(*ListNotificationTargetsRequest)(nil),   // 7: switchyard.v1.ListNotificationTargetsRequest
-	(*ListNotificationTargetsResponse)(nil),  // 8: switchyard.v1.ListNotificationTargetsResponse
-	(*DeleteNotificationTargetRequest)(nil),  // 9: switchyard.v1.DeleteNotificationTargetRequest
-	(*DeleteNotificationTargetResponse)(nil), // 10: switchyard.v1.DeleteNotificationTargetResponse
-	(*TestNotificationTargetRequest)(nil),    // 11: switchyard.v1.TestNotificationTargetRequest
-	(*TestNotificationTargetResponse)(nil),   // 12: switchyard.v1.TestNotificationTargetResponse
-	(*timestamppb.Timestamp)(nil),            // 13: google.protobuf.Timestamp
+	(*SlackTarget)(nil),                      // 3: switchyard.v1.SlackTarget
+	(*TeamsTarget)(nil),                      // 4: switchyard.v1.TeamsTarget
+	(*EmailTarget)(nil),                      // 5: switchyard.v1.EmailTarget
+	(*NtfyTarget)(nil),                       // 6: switchyard.v1.NtfyTarget
+	(*PutNotificationTargetRequest)(nil),     // 7: switchyard.v1.PutNotificationTargetRequest
+	(*PutNotificationTargetResponse)(nil),    // 8: switchyard.v1.PutNotificationTargetResponse
+	(*GetNotificationTargetRequest)(nil),     // 9: switchyard.v1.GetNotificationTargetRequest
+	(*GetNotificationTargetResponse)(nil),    // 10: switchyard.v1.GetNotificationTargetResponse
+	(*ListNotificationTargetsRequest)(nil),   // 11: switchyard.v1.ListNotificationTargetsRequest
+	(*ListNotificationTargetsResponse)(nil),  // 12: switchyard.v1.ListNotificationTargetsResponse
+	(*DeleteNotificationTargetRequest)(nil),  // 13: switchyard.v1.DeleteNotificationTargetRequest
+	(*DeleteNotificationTargetResponse)(nil), // 14: switchyard.v1.DeleteNotificationTargetResponse
+	(*TestNotificationTargetRequest)(nil),    // 15: switchyard.v1.TestNotificationTargetRequest
+	(*TestNotificationTargetResponse)(nil),   // 16: switchyard.v1.TestNotificationTargetResponse
+	(*timestamppb.Timestamp)(nil),            // 17: google.protobuf.Timestamp
 }
 var file_switchyard_v1_notification_service_proto_depIdxs = []int32{
 	2,  // 0: switchyard.v1.NotificationTarget.webhook:type_name -> switchyard.v1.WebhookTarget
-	13, // 1: switchyard.v1.NotificationTarget.updated_at:type_name -> google.protobuf.Timestamp
-	0,  // 2: switchyard.v1.NotificationTargetRecord.target:type_name -> switchyard.v1.NotificationTarget
-	0,  // 3: switchyard.v1.PutNotificationTargetRequest.target:type_name -> switchyard.v1.NotificationTarget
-	0,  // 4: switchyard.v1.PutNotificationTargetResponse.target:type_name -> switchyard.v1.NotificationTarget
-	0,  // 5: switchyard.v1.GetNotificationTargetResponse.target:type_name -> switchyard.v1.NotificationTarget
-	0,  // 6: switchyard.v1.ListNotificationTargetsResponse.items:type_name -> switchyard.v1.NotificationTarget
-	0,  // 7: switchyard.v1.DeleteNotificationTargetResponse.target:type_name -> switchyard.v1.NotificationTarget
-	3,  // 8: switchyard.v1.NotificationService.PutNotificationTarget:input_type -> switchyard.v1.PutNotificationTargetRequest
-	5,  // 9: switchyard.v1.NotificationService.GetNotificationTarget:input_type -> switchyard.v1.GetNotificationTargetRequest
-	7,  // 10: switchyard.v1.NotificationService.ListNotificationTargets:input_type -> switchyard.v1.ListNotificationTargetsRequest
-	9,  // 11: switchyard.v1.NotificationService.DeleteNotificationTarget:input_type -> switchyard.v1.DeleteNotificationTargetRequest
-	11, // 12: switchyard.v1.NotificationService.TestNotificationTarget:input_type -> switchyard.v1.TestNotificationTargetRequest
-	4,  // 13: switchyard.v1.NotificationService.PutNotificationTarget:output_type -> switchyard.v1.PutNotificationTargetResponse
-	6,  // 14: switchyard.v1.NotificationService.GetNotificationTarget:output_type -> switchyard.v1.GetNotificationTargetResponse
-	8,  // 15: switchyard.v1.NotificationService.ListNotificationTargets:output_type -> switchyard.v1.ListNotificationTargetsResponse
-	10, // 16: switchyard.v1.NotificationService.DeleteNotificationTarget:output_type -> switchyard.v1.DeleteNotificationTargetResponse
-	12, // 17: switchyard.v1.NotificationService.TestNotificationTarget:output_type -> switchyard.v1.TestNotificationTargetResponse
-	13, // [13:18] is the sub-list for method output_type
-	8,  // [8:13] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	3,  // 1: switchyard.v1.NotificationTarget.slack:type_name -> switchyard.v1.SlackTarget
+	4,  // 2: switchyard.v1.NotificationTarget.teams:type_name -> switchyard.v1.TeamsTarget
+	5,  // 3: switchyard.v1.NotificationTarget.email:type_name -> switchyard.v1.EmailTarget
+	6,  // 4: switchyard.v1.NotificationTarget.ntfy:type_name -> switchyard.v1.NtfyTarget
+	17, // 5: switchyard.v1.NotificationTarget.updated_at:type_name -> google.protobuf.Timestamp
+	0,  // 6: switchyard.v1.NotificationTargetRecord.target:type_name -> switchyard.v1.NotificationTarget
+	0,  // 7: switchyard.v1.PutNotificationTargetRequest.target:type_name -> switchyard.v1.NotificationTarget
+	0,  // 8: switchyard.v1.PutNotificationTargetResponse.target:type_name -> switchyard.v1.NotificationTarget
+	0,  // 9: switchyard.v1.GetNotificationTargetResponse.target:type_name -> switchyard.v1.NotificationTarget
+	0,  // 10: switchyard.v1.ListNotificationTargetsResponse.items:type_name -> switchyard.v1.NotificationTarget
+	0,  // 11: switchyard.v1.DeleteNotificationTargetResponse.target:type_name -> switchyard.v1.NotificationTarget
+	7,  // 12: switchyard.v1.NotificationService.PutNotificationTarget:input_type -> switchyard.v1.PutNotificationTargetRequest
+	9,  // 13: switchyard.v1.NotificationService.GetNotificationTarget:input_type -> switchyard.v1.GetNotificationTargetRequest
+	11, // 14: switchyard.v1.NotificationService.ListNotificationTargets:input_type -> switchyard.v1.ListNotificationTargetsRequest
+	13, // 15: switchyard.v1.NotificationService.DeleteNotificationTarget:input_type -> switchyard.v1.DeleteNotificationTargetRequest
+	15, // 16: switchyard.v1.NotificationService.TestNotificationTarget:input_type -> switchyard.v1.TestNotificationTargetRequest
+	8,  // 17: switchyard.v1.NotificationService.PutNotificationTarget:output_type -> switchyard.v1.PutNotificationTargetResponse
+	10, // 18: switchyard.v1.NotificationService.GetNotificationTarget:output_type -> switchyard.v1.GetNotificationTargetResponse
+	12, // 19: switchyard.v1.NotificationService.ListNotificationTargets:output_type -> switchyard.v1.ListNotificationTargetsResponse
+	14, // 20: switchyard.v1.NotificationService.DeleteNotificationTarget:output_type -> switchyard.v1.DeleteNotificationTargetResponse
+	16, // 21: switchyard.v1.NotificationService.TestNotificationTarget:output_type -> switchyard.v1.TestNotificationTargetResponse
+	17, // [17:22] is the sub-list for method output_type
+	12, // [12:17] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_notification_service_proto_init() }
@@ -864,6 +1212,10 @@ func file_switchyard_v1_notification_service_proto_init() {
 	file_switchyard_v1_options_proto_init()
 	file_switchyard_v1_notification_service_proto_msgTypes[0].OneofWrappers = []any{
 		(*NotificationTarget_Webhook)(nil),
+		(*NotificationTarget_Slack)(nil),
+		(*NotificationTarget_Teams)(nil),
+		(*NotificationTarget_Email)(nil),
+		(*NotificationTarget_Ntfy)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -871,7 +1223,7 @@ func file_switchyard_v1_notification_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_notification_service_proto_rawDesc), len(file_switchyard_v1_notification_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
