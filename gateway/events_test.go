@@ -120,6 +120,36 @@ func TestRunEventsAreListedWhileTheyMoveToTheStore(t *testing.T) {
 	}
 }
 
+// TestNotificationsAreEventsOfTheirRun checks that what became of messages is listed once, on pages of every size, and after an ID.
+func TestNotificationsAreEventsOfTheirRun(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submit(t, "told")
+	own := numbered(0, 0, 4)
+	f.storeEvents(t, id, 0, 0, own...)
+	message := func(second int64, what, key string, number int64) *v1.Event {
+		e := event(second, "", what)
+		e.Id = names.EventID(0, key, number)
+		return e
+	}
+	first, second := []*v1.Event{message(20, v1.EventNotifyFailed, "msg_a", 0), message(40, v1.EventNotified, "msg_a", 1)}, message(30, v1.EventNotified, "msg_b", 0)
+	f.putMessage(t, storekey.Notified(id, 0, "msg_a"), &historyv1.EventSlice{Events: first})
+	f.putMessage(t, storekey.Notified(id, 0, "msg_b"), &historyv1.EventSlice{Events: []*v1.Event{second}})
+	end(t, id, "failed")
+	want := append(eventIDs(own), first[0].GetId(), second.GetId(), first[1].GetId())
+	for size := range int32(len(want) + 1) {
+		if got, _ := f.pagedEvents(t, &v1.ListRunEventsRequest{Id: id, PageSize: size}); !slices.Equal(eventIDs(got), want) {
+			t.Errorf("pages of %d: %v, want %v", size, eventIDs(got), want)
+		}
+	}
+	if got, _ := f.pagedEvents(t, &v1.ListRunEventsRequest{Id: id, After: first[0].GetId()}); !slices.Equal(eventIDs(got), want[5:]) {
+		t.Errorf("after a failure: %v", eventIDs(got))
+	}
+	if got, _ := f.pagedEvents(t, &v1.ListRunEventsRequest{Id: id, Event: v1.EventNotifyFailed}); !slices.Equal(eventIDs(got), want[4:5]) {
+		t.Errorf("failures: %v", eventIDs(got))
+	}
+}
+
 // TestListOfEventsResumesAfterAnID checks that a list can resume after any of its events: whole or filtered by task, page by
 // page, from the workflow or from the store.
 func TestListOfEventsResumesAfterAnID(t *testing.T) {

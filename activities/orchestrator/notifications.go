@@ -3,12 +3,18 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/proto"
 
@@ -21,6 +27,7 @@ import (
 	"switchyard/workflows/condition"
 	"switchyard/workflows/names"
 	"switchyard/workflows/notification"
+	"switchyard/workflows/visibility"
 )
 
 const (
@@ -29,15 +36,22 @@ const (
 	logTasks       = 3
 	// logLines is how many lines of a log a notice has, each of at most maxLine bytes.
 	logLines = 20
-	maxLine  = 500
+	// recentRuns is how many runs of a workflow are looked at for the newest one; visibility lists runs by their start or end.
+	recentRuns = 100
+	maxLine    = 500
 )
+
+// lastTries is the time before the end of its patience in which a failed try is recorded as the last one.
+const lastTries = 10 * time.Minute
 
 // Notifier has the activities of the workflow Notify. It is safe for concurrent use.
 type Notifier struct {
+	Client    client.Client
 	Store     *store.Store
 	Evaluator *condition.Evaluator
 	Sender    *notifications.Sender
 	Logger    *slog.Logger
+	Now       func() time.Time
 }
 
 // Plan decides which targets are told about an event, and what they are told.
@@ -49,7 +63,13 @@ func (n *Notifier) Plan(ctx context.Context, in *historyv1.NotifyInput) (*histor
 		return nil, err
 	}
 	run.Failed = slices.Sorted(maps.Keys(tasks))
-	decisions := notification.Plan(ctx, n.Evaluator, in.GetNotify(), in.GetEvent(), in.GetTask(), run)
+	recovered := false
+	if in.GetEvent() == v1.NotifyCompleted && notification.IsForRecovered(in.GetNotify()) {
+		if recovered, err = n.isRecovered(ctx, run, in.GetAt().AsTime()); err != nil {
+			return nil, err
+		}
+	}
+	decisions := notification.Plan(ctx, n.Evaluator, in.GetNotify(), in.GetEvent(), in.GetTask(), run, recovered)
 	if len(decisions) == 0 {
 		return &historyv1.NotificationPlan{}, nil
 	}
@@ -71,6 +91,25 @@ func (n *Notifier) Plan(ctx context.Context, in *historyv1.NotifyInput) (*histor
 		})
 	}
 	return plan, nil
+}
+
+// isRecovered reports whether the newest run of the same workflow that ended before a completed run, or the generation before it, has
+// failed. Cancelled and rejected runs do not count.
+func (n *Notifier) isRecovered(ctx context.Context, run *historyv1.RunView, before time.Time) (bool, error) {
+	page, err := n.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{PageSize: recentRuns, Query: fmt.Sprintf(
+		"WorkflowType = '%s' AND %s = '%s' AND ExecutionStatus IN ('Completed', 'Failed', 'Terminated', 'TimedOut') AND CloseTime < '%s'",
+		names.RunWorkflow, names.WorkflowAttribute, run.GetName(), before.UTC().Format(time.RFC3339Nano))})
+	if err != nil {
+		return false, err
+	}
+	var newest *workflowpb.WorkflowExecutionInfo
+	for _, info := range page.GetExecutions() {
+		isRejected := visibility.Decode(info.GetSearchAttributes()).State == v1.RunRejected
+		if !isRejected && (newest == nil || info.GetCloseTime().AsTime().After(newest.GetCloseTime().AsTime())) {
+			newest = info
+		}
+	}
+	return newest != nil && newest.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, nil
 }
 
 // failedTasks returns the tasks that have failed in a generation, by name. A run without a final status has none.
@@ -110,12 +149,36 @@ func (n *Notifier) lastLines(ctx context.Context, home string, generation int32,
 
 // Send tries once to deliver a message, and records in the store what became of it.
 func (n *Notifier) Send(ctx context.Context, req *historyv1.SendNotificationRequest) error {
-	_, err := n.Sender.Send(ctx, req.GetNotice(), req.GetMessage())
+	answer, err := n.Sender.Send(ctx, req.GetNotice(), req.GetMessage())
+	info := activity.GetInfo(ctx)
+	outcome := notification.Outcome{
+		Target: req.GetMessage().GetTarget(), Event: req.GetMessage().GetEvent(), Answer: answer, Err: err, Try: int(info.Attempt),
+		IsLast: err != nil && (notifications.IsPermanent(err) || n.Now().After(info.ScheduledTime.Add(notification.Patience-lastTries))),
+	}
+	n.record(ctx, req, outcome)
 	if err == nil {
 		return nil
 	}
-	activity.GetLogger(ctx).Debug("a notification was not delivered", "error", err)
 	return temporal.NewApplicationErrorWithOptions(err.Error(), "NotDelivered", temporal.ApplicationErrorOptions{
 		NonRetryable: notifications.IsPermanent(err), NextRetryDelay: notifications.RetryAfter(err),
 	})
+}
+
+// record adds what became of a try to the events of the run. It keeps the first failure and the newest outcome. A store that is away
+// delays no message.
+func (n *Notifier) record(ctx context.Context, req *historyv1.SendNotificationRequest, outcome notification.Outcome) {
+	notice := req.GetNotice()
+	key := storekey.Notified(names.Home(notice.GetRun(), req.GetChain()), notice.GetGeneration(), req.GetMessage().GetKey())
+	var before historyv1.EventSlice
+	err := n.Store.GetMessage(ctx, key, &before)
+	if err == nil || errors.Is(err, store.ErrNotFound) {
+		after := &historyv1.EventSlice{Events: before.GetEvents()[:min(1, len(before.GetEvents()))]}
+		event := outcome.Message(n.Now())
+		event.Task, event.Id = notice.GetTask(), names.EventID(notice.GetGeneration(), req.GetMessage().GetKey(), int64(len(after.GetEvents())))
+		after.Events = append(after.Events, event)
+		err = n.Store.PutMessage(ctx, key, after)
+	}
+	if err != nil {
+		n.Logger.Warn("cannot record what became of a notification", "run", notice.GetRun(), "target", outcome.Target, "error", err)
+	}
 }

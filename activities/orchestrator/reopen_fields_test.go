@@ -13,7 +13,7 @@ func TestReopenedInstanceForgetsNoField(t *testing.T) {
 	instance := &v1.Instance{}
 	prototest.Fill(instance)
 	// The other fields are on the instance's task, derived again, or do not apply. The gateway adds the notice to running tasks.
-	missing := prototest.Missing(reopenedInstance(instance), "type", "depends_on", "count", "counts", "instances", "held", "created_at", "dead_lettered_at", "notice", "name", "finally")
+	missing := prototest.Missing(reopenedInstance(instance), "type", "depends_on", "count", "counts", "instances", "held", "created_at", "dead_lettered_at", "notice", "name", "finally", "late_since")
 	if len(missing) > 0 {
 		t.Errorf("it has no %v", missing)
 	}

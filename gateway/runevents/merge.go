@@ -86,6 +86,13 @@ func (r *Reader) merge(ctx context.Context, v *runview.View, task string, at eve
 		}
 		m.groups[k].parts = append(m.groups[k].parts, p)
 	}
+	told, err := r.notifications(ctx, s, at, func(e *v1.Event) bool { return task == "" || concerns(e, task) })
+	if err != nil {
+		return nil, err
+	}
+	if told != nil {
+		m.groups = append(m.groups, told)
+	}
 	for _, group := range m.groups {
 		for k, p := range group.parts {
 			for _, c := range at.Children {

@@ -6,13 +6,29 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Entries returns the entries for an event.
+// Entries returns the entries for an event. An entry for recovered runs is one for completed runs: only [Plan] learns what was before.
 func Entries(all []*v1.Notification, event string) []*v1.Notification {
 	var found []*v1.Notification
 	for _, entry := range all {
-		if slices.Contains(entry.GetOn(), event) {
+		if slices.Contains(entry.GetOn(), event) || event == v1.NotifyCompleted && slices.Contains(entry.GetOn(), v1.NotifyRecovered) {
 			found = append(found, entry)
 		}
 	}
 	return found
+}
+
+// IsForRecovered reports whether any entry is for recovered runs.
+func IsForRecovered(entries []*v1.Notification) bool {
+	return slices.ContainsFunc(entries, func(entry *v1.Notification) bool { return slices.Contains(entry.GetOn(), v1.NotifyRecovered) })
+}
+
+// wordFor returns the word of an entry for an event, or "" if the entry is not for it.
+func wordFor(entry *v1.Notification, event string, recovered bool) string {
+	switch {
+	case recovered && slices.Contains(entry.GetOn(), v1.NotifyRecovered):
+		return v1.NotifyRecovered
+	case slices.Contains(entry.GetOn(), event):
+		return event
+	}
+	return ""
 }

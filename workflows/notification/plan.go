@@ -20,14 +20,16 @@ type Decision struct {
 
 // Plan returns the messages about an event: at most one for each target, by the first entry that applies. An expression that cannot
 // be evaluated does not keep a target from being told; the text then says so.
-func Plan(ctx context.Context, evaluator *condition.Evaluator, entries []*v1.Notification, event, task string, run *historyv1.RunView) []Decision {
+// recovered is true for a completed run whose predecessor has failed.
+func Plan(ctx context.Context, evaluator *condition.Evaluator, entries []*v1.Notification, event, task string, run *historyv1.RunView, recovered bool) []Decision {
 	var decisions []Decision
 	told := map[string]bool{}
-	view := condition.View{Run: run, Event: event, EventTask: task}
-	for _, entry := range Entries(entries, event) {
-		if told[entry.GetTo()] {
+	for _, entry := range entries {
+		word := wordFor(entry, event, recovered)
+		if word == "" || told[entry.GetTo()] {
 			continue
 		}
+		view := condition.View{Run: run, Event: word, EventTask: task}
 		applies, err := evaluator.Applies(ctx, entry.GetIf(), view)
 		if err == nil && !applies {
 			continue
@@ -40,7 +42,7 @@ func Plan(ctx context.Context, evaluator *condition.Evaluator, entries []*v1.Not
 		if err != nil {
 			text = fmt.Sprintf("%s\n(sent because notify.if cannot be evaluated: %v)", text, err)
 		}
-		decisions = append(decisions, Decision{Target: entry.GetTo(), Event: event, Title: title(event, task, run), Text: text})
+		decisions = append(decisions, Decision{Target: entry.GetTo(), Event: word, Title: title(word, task, run), Text: text})
 	}
 	return decisions
 }

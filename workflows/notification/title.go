@@ -1,6 +1,8 @@
 package notification
 
 import (
+	"strings"
+
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -20,6 +22,14 @@ func verb(event, task string, run *historyv1.RunView) string {
 		return "completed"
 	case v1.NotifyCancelled:
 		return "was cancelled"
+	case v1.NotifyRecovered:
+		return "completed, and the run before it had failed"
+	case v1.NotifyLate:
+		return strings.TrimSpace(task + " is late")
+	case v1.NotifyApproval:
+		return strings.TrimSpace(task + " waits for an approval")
+	case v1.NotifyDeadLetter:
+		return "has a dead letter"
 	}
 	if run.GetState() == v1.RunRejected {
 		return "was rejected"

@@ -1,3 +1,3 @@
-// Package options holds the options of all activity calls, with their time-outs. It imports proto and workflows/names, and of
+// Package options holds the options of all activity calls, with their time-outs. It imports proto, workflows/names and workflows/notification, and of
 // Temporal only what workflow code may.
 package options

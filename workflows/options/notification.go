@@ -7,10 +7,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"switchyard/workflows/names"
+	"switchyard/workflows/notification"
 )
-
-// NotifyPatience is how long the delivery of a message is tried.
-const NotifyPatience = 24 * time.Hour
 
 const (
 	planTry = 30 * time.Second
@@ -20,18 +18,18 @@ const (
 
 // PlanNotification returns the options of PlanNotification, which only reads.
 func PlanNotification() workflow.ActivityOptions {
-	return notification(planTry, 10*time.Second, "decide whom to tell")
+	return notify(planTry, 10*time.Second, "decide whom to tell")
 }
 
 // SendNotification returns the options of SendNotification. Every try has the same idempotency key.
 func SendNotification(target string) workflow.ActivityOptions {
-	return notification(sendTry, 10*time.Minute, "tell "+target)
+	return notify(sendTry, 10*time.Minute, "tell "+target)
 }
 
-func notification(try, longest time.Duration, summary string) workflow.ActivityOptions {
+func notify(try, longest time.Duration, summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
 		TaskQueue:              names.ControlQueue,
-		ScheduleToCloseTimeout: NotifyPatience,
+		ScheduleToCloseTimeout: notification.Patience,
 		StartToCloseTimeout:    try,
 		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: longest},
 		Summary:                summary,

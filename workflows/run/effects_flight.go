@@ -80,6 +80,9 @@ func (r *run) showFlight(effect flight.Effect) {
 	case flight.Show:
 		if rec := r.core.Task(e.Task); e.Event != "" {
 			r.log.Add(r.now(), e.Event, e.Task, rec.Node, rec.Attempt, rec.Claim, e.Text, e.Facts...)
+			if e.Event == v1.EventPaused { // it waits for an approval
+				r.notifyOpen(v1.NotifyApproval, e.Task)
+			}
 		}
 		r.status.Touch(e.Task)
 	case flight.UseNode:
@@ -107,6 +110,7 @@ func (r *run) showLate(e flight.ShowLate) {
 		r.status.Touch(e.Task)
 	}
 	r.log.Add(r.now(), v1.EventLate, e.Task, rec.Node, rec.Attempt, rec.Claim, e.Text, eventlog.KeyUntil.Of(e.Since.UTC().Format(time.RFC3339)))
+	r.notifyOpen(v1.NotifyLate, e.Task)
 	r.showAttributes()
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,8 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"switchyard/activities/executor/fake"
+	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
@@ -111,10 +114,69 @@ notify:
 		!strings.HasPrefix(data["title"].(string), h.ID+" failed: ") || data["failures"] != 1.0 {
 		t.Errorf("the document is %v", document)
 	}
-	if len(hook.keys) != 1 {
+	if len(hook.keys) != 1 { // all requests have been answered
 		t.Errorf("the tries had the keys %v", hook.keys)
+	}
+	var events historyv1.EventSlice
+	workertest.Eventually(t, "the outcome is recorded", func() bool {
+		key := names.NotificationKey(h.Home(), 0, v1.NotifyFailed, "", target)
+		err := c.Store.GetMessage(t.Context(), storekey.Notified(h.Home(), 0, key), &events)
+		return err == nil && len(events.GetEvents()) == 2
+	})
+	if first, last := events.GetEvents()[0], events.GetEvents()[1]; first.GetEvent() != v1.EventNotifyFailed || !strings.Contains(first.GetDetail(), "(try 1; others follow)") ||
+		last.GetEvent() != v1.EventNotified || last.GetDetail() != target+" was told of failed: 200 OK" {
+		t.Errorf("the events are %v", events.GetEvents())
 	}
 	if id := names.NotifyWorkflowID(h.ID, 0, v1.NotifyFailed, ""); c.Conn.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil) != nil {
 		t.Errorf("workflow %s did not complete", id)
+	}
+}
+
+// TestOpenRunTellsWhatHappens checks the events of an open run: an approval, and the first of its dead letters.
+func TestOpenRunTellsWhatHappens(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"build": {fake.Exit(1), fake.Exit(1)}, "test": {fake.Exit(1), fake.Exit(1)}})
+	c.Start("a")
+	hook, target := newReceiver(c, 0)
+	h := c.Submit(c.Input(fmt.Sprintf(`
+name: open
+tasks:
+  build: { type: shell, spec: { command: x }, retry: { maxRetries: 1, backoffMs: 1 } }
+  test: { type: shell, dependsOn: [build], when: always, spec: { command: x }, retry: { maxRetries: 1, backoffMs: 1 } }
+  ask: { type: approval, dependsOn: [test], when: always, spec: { message: "Deploy?" } }
+notify:
+  - { to: %[1]s, on: [waiting_approval, dead_letter], message: "${{ event }} ${{ task }}" }
+`, target)))
+	h.AwaitTask("ask", func(task *v1.Task) bool { return task.GetState() == v1.TaskPaused })
+	var got []string
+	for _, document := range hook.await(2) {
+		got = append(got, fmt.Sprint(document["type"], " ", document["data"].(map[string]any)["message"]))
+	}
+	slices.Sort(got)
+	if want := []string{"run.dead_letter dead_letter ", "run.waiting_approval waiting_approval ask"}; !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
+	h.Cancel("enough")
+	h.Wait()
+}
+
+// TestTerminatedRunIsTold checks that the leader tells people about a run that its own workflow could not report.
+func TestTerminatedRunIsTold(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"build": {{Block: true}}})
+	c.Start("a")
+	hook, target := newReceiver(c, 0)
+	h := c.Submit(c.Input(fmt.Sprintf(`
+name: cut
+tasks: { build: { type: shell, spec: { command: x } } }
+notify: [{ to: %s, on: [failed] }]
+`, target)))
+	c.AwaitRunning("build")
+	if err := c.Conn.TerminateWorkflow(t.Context(), h.ID, "", "a test"); err != nil {
+		t.Fatal(err)
+	}
+	data := hook.await(1)[0]["data"].(map[string]any)
+	if data["run"] != h.ID || data["reason"] != v1.ReasonTerminated || !strings.Contains(data["error"].(string), "switchyard runs retry "+h.ID) {
+		t.Errorf("the document is %v", data)
 	}
 }

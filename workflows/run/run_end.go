@@ -35,14 +35,14 @@ func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 	kept := workflowResult(final, r.isChild())
 	kept.FinalReason = end.Final
 	r.status.End(end, now) // only after it is stored: until then the run is open
-	r.wanted.DeadLetters = r.commands.DeadLetters()
+	r.setDeadLetters()
 	r.endAttributes(end.State, end.Error)
 	r.lastReport()
 	r.flight.FreeSlot()
 	r.sendLockRequests()
 	r.calls.Charge(2 * maxResultBytes)
 	r.refuseUpdates(names.RunEndedError, command.ErrJustEnded)
-	r.notify(v1.NotifyEvent(end.State), "", final.GetRun())
+	r.notify(v1.NotifyEvent(end.State), final.GetRun())
 	switch end.State {
 	case v1.RunCompleted:
 		return kept, nil

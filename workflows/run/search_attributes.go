@@ -9,6 +9,7 @@ import (
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/calls"
+	"switchyard/workflows/eventlog"
 	"switchyard/workflows/visibility"
 )
 
@@ -66,8 +67,18 @@ func (r *run) showState() { r.setState(r.commands.OpenState()) }
 // setState shows a state of the open run, and the number of its dead letters, in its status and in visibility.
 func (r *run) setState(state string) {
 	r.status.SetRunState(state)
-	r.wanted.State, r.wanted.DeadLetters = state, r.commands.DeadLetters()
+	r.wanted.State = state
+	r.setDeadLetters()
 	r.showAttributes()
+}
+
+// setDeadLetters updates the number of dead letters, and tells people about the first one.
+func (r *run) setDeadLetters() {
+	before := r.wanted.DeadLetters
+	r.wanted.DeadLetters = r.commands.DeadLetters()
+	if before == 0 && r.wanted.DeadLetters > 0 {
+		r.notifyOpen(v1.NotifyDeadLetter, eventlog.WholeRun)
+	}
 }
 
 // showProblem shows why the run cannot continue, or that it can if the text is empty.

@@ -18,7 +18,7 @@ func TestCheckKeyTakesAllOfKeys(t *testing.T) {
 		n := numbers.Draw(t, "number")
 		for _, key := range []string{
 			storekey.Status(run, n), storekey.RunState(run, n, "e-1", n), storekey.Result(run, n, task, n),
-			storekey.LogChunk(run, 0, printer, n, n, int64(n)), storekey.Events(run, n, n), storekey.Purged(run, n, task),
+			storekey.LogChunk(run, 0, printer, n, n, int64(n)), storekey.Events(run, n, n), storekey.Purged(run, n, task), storekey.Notified(run, n, "msg_0a"),
 			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n), storekey.Checkpoint(run, n, task, n),
 			// A key that a part of a large fan-out shares with its instances.
 			storekey.Shared(names.FanOut{Run: run, Chain: "c1", Generation: n, Task: "wide", From: int(n)}.ID(), n, "context", 1),

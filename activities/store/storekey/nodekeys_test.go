@@ -34,7 +34,7 @@ func TestParseNodeKeyTakesWhatNodesStore(t *testing.T) {
 			}
 		}
 		for _, key := range []string{
-			storekey.Status(run, n), storekey.RunState(run, n, "execution", n), storekey.Events(run, n, n), storekey.Purged(run, n, task),
+			storekey.Status(run, n), storekey.RunState(run, n, "execution", n), storekey.Events(run, n, n), storekey.Purged(run, n, task), storekey.Notified(run, n, "msg_0a"),
 			storekey.Shared(run, n, "context", int64(n)), storekey.List(run, storekey.Digest(nil)), storekey.Reused(run, storekey.Digest(nil)),
 			storekey.Cached("ci", task, "deps"), storekey.Grant("ci-0k", "chain-1", "n1", task), storekey.Grant("ci-0k", "chain-1", "logs", task),
 		} {

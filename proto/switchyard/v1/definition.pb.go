@@ -216,7 +216,9 @@ type Notification struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the target, which `switchyard notifications put` has stored.
 	To string `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
-	// The events: "failed" (also rejected, and terminated), "completed" and "cancelled" are ends of the run.
+	// The events: "failed" (also rejected, and terminated), "completed" and "cancelled" are ends of the run; "recovered" is a
+	// completed run whose predecessor of the same workflow has failed; "late", "waiting_approval" (of the run, or of a task) and "dead_letter"
+	// (once in a generation) happen during the run.
 	On []string `protobuf:"bytes,2,rep,name=on,proto3" json:"on,omitempty"`
 	// Expression over `run`, `event` and `task` that decides whether the target is told. Empty means always. An expression that cannot be
 	// evaluated counts as true.
@@ -1579,10 +1581,10 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1e.switchyard.v1.InputDefinitionR\x05value:\x028\x01\x1aY\n" +
 	"\fFinallyEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
-	"\x05value\x18\x02 \x01(\v2\x1d.switchyard.v1.TaskDefinitionR\x05value:\x028\x01\"\xba\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.switchyard.v1.TaskDefinitionR\x05value:\x028\x01\"\xea\x01\n" +
 	"\fNotification\x128\n" +
-	"\x02to\x18\x01 \x01(\tB(\xbaH%r#2!^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$R\x02to\x12<\n" +
-	"\x02on\x18\x02 \x03(\tB,\xbaH)\x92\x01&\b\x01\x18\x01\" r\x1eR\x06failedR\tcompletedR\tcancelledR\x02on\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\tB(\xbaH%r#2!^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$R\x02to\x12l\n" +
+	"\x02on\x18\x02 \x03(\tB\\\xbaHY\x92\x01V\b\x01\x18\x01\"PrNR\x06failedR\tcompletedR\tcancelledR\trecoveredR\x04lateR\x10waiting_approvalR\vdead_letterR\x02on\x12\x0e\n" +
 	"\x02if\x18\x03 \x01(\tR\x02if\x12\"\n" +
 	"\amessage\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\amessage\"\xc4\x02\n" +
 	"\x12ScheduleDefinition\x12\x1e\n" +

@@ -1181,7 +1181,8 @@ type Event struct {
 	// dead_lettered, skipped, resumed, held, released, approved, rejected, killed, expanded (into instances), silent (the node
 	// missed its heartbeats, and the run waits for the node to answer) or late (the run or the task has not ended within its
 	// expectedWithin, and continues). Agents also have turn (a reply of the
-	// model) and tool_call, which are listed once their attempt has ended.
+	// model) and tool_call, which are listed once their attempt has ended. What became of a
+	// message is notified or notify_failed.
 	Event string `protobuf:"bytes,3,opt,name=event,proto3" json:"event,omitempty"`
 	// Node of the event; empty if none.
 	Node string `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
@@ -2137,12 +2138,12 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\tcontainer\x18\r \x01(\tR\tcontainer\x12\x18\n" +
 	"\awarning\x18\x0e \x01(\tR\awarningB\f\n" +
 	"\n" +
-	"_numa_node\"\x95\x04\n" +
+	"_numa_node\"\xae\x04\n" +
 	"\x05Event\x12*\n" +
 	"\x02at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x12\n" +
-	"\x04task\x18\x02 \x01(\tR\x04task\x12\xa0\x02\n" +
-	"\x05event\x18\x03 \x01(\tB\x89\x02\xbaH\x85\x02r\x82\x02R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
-	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x04lateR\x04lostR\x05foundR\trestartedR\bremindedR\x04turnR\ttool_callR\x05event\x12\x12\n" +
+	"\x04task\x18\x02 \x01(\tR\x04task\x12\xb9\x02\n" +
+	"\x05event\x18\x03 \x01(\tB\xa2\x02\xbaH\x9e\x02r\x9b\x02R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
+	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x04lateR\x04lostR\x05foundR\trestartedR\bremindedR\x04turnR\ttool_callR\bnotifiedR\rnotify_failedR\x05event\x12\x12\n" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x18\n" +
 	"\aattempt\x18\x05 \x01(\x05R\aattempt\x12\x16\n" +
 	"\x06detail\x18\x06 \x01(\tR\x06detail\x12\x14\n" +

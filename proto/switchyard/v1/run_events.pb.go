@@ -224,7 +224,7 @@ var File_switchyard_v1_run_events_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_events_proto_rawDesc = "" +
 	"\n" +
-	"\x1eswitchyard/v1/run_events.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17switchyard/v1/run.proto\"\xbf\x04\n" +
+	"\x1eswitchyard/v1/run_events.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17switchyard/v1/run.proto\"\xd8\x04\n" +
 	"\x14ListRunEventsRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x1e\n" +
@@ -232,9 +232,9 @@ const file_switchyard_v1_run_events_proto_rawDesc = "" +
 	"\tpage_size\x18\x03 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\x90N(\x00R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\tR\tpageToken\x12\xa2\x02\n" +
-	"\x05event\x18\x06 \x01(\tB\x8b\x02\xbaH\x87\x02r\x84\x02R\x00R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
-	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x04lateR\x04lostR\x05foundR\trestartedR\bremindedR\x04turnR\ttool_callR\x05event\x12\x12\n" +
+	"page_token\x18\x04 \x01(\tR\tpageToken\x12\xbb\x02\n" +
+	"\x05event\x18\x06 \x01(\tB\xa4\x02\xbaH\xa0\x02r\x9d\x02R\x00R\tsubmittedR\x06queuedR\bassignedR\astartedR\x06pausedR\tcompletedR\x06failedR\aretriedR\n" +
+	"reassignedR\tcancelledR\rdead_letteredR\askippedR\aresumedR\x04heldR\breleasedR\bapprovedR\brejectedR\arefusedR\x06killedR\bexpandedR\x06silentR\x04lateR\x04lostR\x05foundR\trestartedR\bremindedR\x04turnR\ttool_callR\bnotifiedR\rnotify_failedR\x05event\x12\x12\n" +
 	"\x04node\x18\a \x01(\tR\x04node\x120\n" +
 	"\x05since\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
 	"\x05until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"\x9d\x01\n" +

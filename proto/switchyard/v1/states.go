@@ -120,6 +120,8 @@ const (
 	EventReminded     = "reminded"  // it still waits for a person
 	EventTurn         = "turn"      // a model has replied to an agent
 	EventToolCall     = "tool_call" // an agent has called a tool
+	EventNotified     = "notified"  // a target of notifications was told
+	EventNotifyFailed = "notify_failed"
 )
 
 // Events that people can be told about, the values of Notification.on.
@@ -127,6 +129,11 @@ const (
 	NotifyFailed    = "failed" // also rejected, and terminated
 	NotifyCompleted = "completed"
 	NotifyCancelled = "cancelled"
+	NotifyRecovered = "recovered" // completed after the run before it had failed
+	NotifyLate      = "late"
+	NotifyApproval  = "waiting_approval"
+	// NotifyDeadLetter is told once in a generation.
+	NotifyDeadLetter = "dead_letter"
 )
 
 // NotifyEvent returns the event with which a run ends in a state.
@@ -307,6 +314,7 @@ func EventWords() []string {
 		EventSubmitted, EventQueued, EventAssigned, EventStarted, EventPaused, EventCompleted, EventFailed, EventRetried, EventReassigned,
 		EventCancelled, EventDeadLettered, EventSkipped, EventResumed, EventHeld, EventReleased, EventApproved, EventRejected, EventRefused, EventKilled,
 		EventExpanded, EventSilent, EventLate, EventLost, EventFound, EventRestarted, EventReminded, EventTurn, EventToolCall,
+		EventNotified, EventNotifyFailed,
 	}
 }
 

@@ -79,9 +79,13 @@ type SubmitTaskRequest struct {
 	Batch string `protobuf:"bytes,23,opt,name=batch,proto3" json:"batch,omitempty"`
 	// Environment variables with secret values. Each names the location from which the node reads the value, such as
 	// "store:deploy-token".
-	SecretEnv     map[string]string `protobuf:"bytes,24,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SecretEnv map[string]string `protobuf:"bytes,24,rep,name=secret_env,json=secretEnv,proto3" json:"secret_env,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How it is stopped: the signal, and the time before SIGKILL. Absent means SIGTERM and 10 s.
+	Stop *Stop `protobuf:"bytes,25,opt,name=stop,proto3" json:"stop,omitempty"`
+	// How long it is expected to take; if it takes longer, it is marked as late, and runs on. Empty means no expectation.
+	ExpectedWithin string `protobuf:"bytes,26,opt,name=expected_within,json=expectedWithin,proto3" json:"expected_within,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *SubmitTaskRequest) Reset() {
@@ -280,6 +284,20 @@ func (x *SubmitTaskRequest) GetSecretEnv() map[string]string {
 		return x.SecretEnv
 	}
 	return nil
+}
+
+func (x *SubmitTaskRequest) GetStop() *Stop {
+	if x != nil {
+		return x.Stop
+	}
+	return nil
+}
+
+func (x *SubmitTaskRequest) GetExpectedWithin() string {
+	if x != nil {
+		return x.ExpectedWithin
+	}
+	return ""
 }
 
 // SubmitTaskResponse confirms that a task was accepted.
@@ -1470,7 +1488,8 @@ var File_switchyard_v1_task_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\n" +
-	" switchyard/v1/task_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x1eswitchyard/v1/run_submit.proto\"\xbf\t\n" +
+	" switchyard/v1/task_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x1eswitchyard/v1/run_submit.proto\"\x91\n" +
+	"\n" +
 	"\x11SubmitTaskRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12+\n" +
@@ -1497,7 +1516,9 @@ const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\x0fidempotency_key\x18\x16 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12>\n" +
 	"\x05batch\x18\x17 \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\x12N\n" +
 	"\n" +
-	"secret_env\x18\x18 \x03(\v2/.switchyard.v1.SubmitTaskRequest.SecretEnvEntryR\tsecretEnv\x1a6\n" +
+	"secret_env\x18\x18 \x03(\v2/.switchyard.v1.SubmitTaskRequest.SecretEnvEntryR\tsecretEnv\x12'\n" +
+	"\x04stop\x18\x19 \x01(\v2\x13.switchyard.v1.StopR\x04stop\x12'\n" +
+	"\x0fexpected_within\x18\x1a \x01(\tR\x0eexpectedWithin\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
@@ -1656,8 +1677,9 @@ var file_switchyard_v1_task_service_proto_goTypes = []any{
 	(*Semaphore)(nil),             // 21: switchyard.v1.Semaphore
 	(*Cache)(nil),                 // 22: switchyard.v1.Cache
 	(*RunOptions)(nil),            // 23: switchyard.v1.RunOptions
-	(*Problem)(nil),               // 24: switchyard.v1.Problem
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(*Stop)(nil),                  // 24: switchyard.v1.Stop
+	(*Problem)(nil),               // 25: switchyard.v1.Problem
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
 }
 var file_switchyard_v1_task_service_proto_depIdxs = []int32{
 	16, // 0: switchyard.v1.SubmitTaskRequest.spec:type_name -> google.protobuf.Struct
@@ -1673,40 +1695,41 @@ var file_switchyard_v1_task_service_proto_depIdxs = []int32{
 	22, // 10: switchyard.v1.SubmitTaskRequest.cache:type_name -> switchyard.v1.Cache
 	23, // 11: switchyard.v1.SubmitTaskRequest.options:type_name -> switchyard.v1.RunOptions
 	15, // 12: switchyard.v1.SubmitTaskRequest.secret_env:type_name -> switchyard.v1.SubmitTaskRequest.SecretEnvEntry
-	24, // 13: switchyard.v1.SubmitTaskResponse.warnings:type_name -> switchyard.v1.Problem
-	0,  // 14: switchyard.v1.SubmitTasksRequest.tasks:type_name -> switchyard.v1.SubmitTaskRequest
-	4,  // 15: switchyard.v1.SubmitTasksResponse.items:type_name -> switchyard.v1.SubmittedTask
-	24, // 16: switchyard.v1.SubmittedTask.warnings:type_name -> switchyard.v1.Problem
-	5,  // 17: switchyard.v1.SubmittedTask.error:type_name -> switchyard.v1.SubmissionError
-	24, // 18: switchyard.v1.SubmissionError.problems:type_name -> switchyard.v1.Problem
-	8,  // 19: switchyard.v1.ListTasksResponse.items:type_name -> switchyard.v1.ListedTask
-	25, // 20: switchyard.v1.ListedTask.started_at:type_name -> google.protobuf.Timestamp
-	25, // 21: switchyard.v1.ListedTask.completed_at:type_name -> google.protobuf.Timestamp
-	25, // 22: switchyard.v1.ListedTask.queued_at:type_name -> google.protobuf.Timestamp
-	25, // 23: switchyard.v1.ListedTask.not_before:type_name -> google.protobuf.Timestamp
-	9,  // 24: switchyard.v1.ListedTask.demand:type_name -> switchyard.v1.TaskDemand
-	12, // 25: switchyard.v1.GetQueueResponse.groups:type_name -> switchyard.v1.QueueGroup
-	13, // 26: switchyard.v1.GetQueueResponse.slots:type_name -> switchyard.v1.QueueAmount
-	13, // 27: switchyard.v1.GetQueueResponse.cores:type_name -> switchyard.v1.QueueAmount
-	13, // 28: switchyard.v1.GetQueueResponse.memory_mb:type_name -> switchyard.v1.QueueAmount
-	13, // 29: switchyard.v1.GetQueueResponse.gpus:type_name -> switchyard.v1.QueueAmount
-	9,  // 30: switchyard.v1.QueueGroup.demand:type_name -> switchyard.v1.TaskDemand
-	25, // 31: switchyard.v1.QueueGroup.oldest_queued_at:type_name -> google.protobuf.Timestamp
-	25, // 32: switchyard.v1.QueueGroup.not_before:type_name -> google.protobuf.Timestamp
-	8,  // 33: switchyard.v1.QueueGroup.examples:type_name -> switchyard.v1.ListedTask
-	0,  // 34: switchyard.v1.TaskService.SubmitTask:input_type -> switchyard.v1.SubmitTaskRequest
-	2,  // 35: switchyard.v1.TaskService.SubmitTasks:input_type -> switchyard.v1.SubmitTasksRequest
-	6,  // 36: switchyard.v1.TaskService.ListTasks:input_type -> switchyard.v1.ListTasksRequest
-	10, // 37: switchyard.v1.TaskService.GetQueue:input_type -> switchyard.v1.GetQueueRequest
-	1,  // 38: switchyard.v1.TaskService.SubmitTask:output_type -> switchyard.v1.SubmitTaskResponse
-	3,  // 39: switchyard.v1.TaskService.SubmitTasks:output_type -> switchyard.v1.SubmitTasksResponse
-	7,  // 40: switchyard.v1.TaskService.ListTasks:output_type -> switchyard.v1.ListTasksResponse
-	11, // 41: switchyard.v1.TaskService.GetQueue:output_type -> switchyard.v1.GetQueueResponse
-	38, // [38:42] is the sub-list for method output_type
-	34, // [34:38] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	24, // 13: switchyard.v1.SubmitTaskRequest.stop:type_name -> switchyard.v1.Stop
+	25, // 14: switchyard.v1.SubmitTaskResponse.warnings:type_name -> switchyard.v1.Problem
+	0,  // 15: switchyard.v1.SubmitTasksRequest.tasks:type_name -> switchyard.v1.SubmitTaskRequest
+	4,  // 16: switchyard.v1.SubmitTasksResponse.items:type_name -> switchyard.v1.SubmittedTask
+	25, // 17: switchyard.v1.SubmittedTask.warnings:type_name -> switchyard.v1.Problem
+	5,  // 18: switchyard.v1.SubmittedTask.error:type_name -> switchyard.v1.SubmissionError
+	25, // 19: switchyard.v1.SubmissionError.problems:type_name -> switchyard.v1.Problem
+	8,  // 20: switchyard.v1.ListTasksResponse.items:type_name -> switchyard.v1.ListedTask
+	26, // 21: switchyard.v1.ListedTask.started_at:type_name -> google.protobuf.Timestamp
+	26, // 22: switchyard.v1.ListedTask.completed_at:type_name -> google.protobuf.Timestamp
+	26, // 23: switchyard.v1.ListedTask.queued_at:type_name -> google.protobuf.Timestamp
+	26, // 24: switchyard.v1.ListedTask.not_before:type_name -> google.protobuf.Timestamp
+	9,  // 25: switchyard.v1.ListedTask.demand:type_name -> switchyard.v1.TaskDemand
+	12, // 26: switchyard.v1.GetQueueResponse.groups:type_name -> switchyard.v1.QueueGroup
+	13, // 27: switchyard.v1.GetQueueResponse.slots:type_name -> switchyard.v1.QueueAmount
+	13, // 28: switchyard.v1.GetQueueResponse.cores:type_name -> switchyard.v1.QueueAmount
+	13, // 29: switchyard.v1.GetQueueResponse.memory_mb:type_name -> switchyard.v1.QueueAmount
+	13, // 30: switchyard.v1.GetQueueResponse.gpus:type_name -> switchyard.v1.QueueAmount
+	9,  // 31: switchyard.v1.QueueGroup.demand:type_name -> switchyard.v1.TaskDemand
+	26, // 32: switchyard.v1.QueueGroup.oldest_queued_at:type_name -> google.protobuf.Timestamp
+	26, // 33: switchyard.v1.QueueGroup.not_before:type_name -> google.protobuf.Timestamp
+	8,  // 34: switchyard.v1.QueueGroup.examples:type_name -> switchyard.v1.ListedTask
+	0,  // 35: switchyard.v1.TaskService.SubmitTask:input_type -> switchyard.v1.SubmitTaskRequest
+	2,  // 36: switchyard.v1.TaskService.SubmitTasks:input_type -> switchyard.v1.SubmitTasksRequest
+	6,  // 37: switchyard.v1.TaskService.ListTasks:input_type -> switchyard.v1.ListTasksRequest
+	10, // 38: switchyard.v1.TaskService.GetQueue:input_type -> switchyard.v1.GetQueueRequest
+	1,  // 39: switchyard.v1.TaskService.SubmitTask:output_type -> switchyard.v1.SubmitTaskResponse
+	3,  // 40: switchyard.v1.TaskService.SubmitTasks:output_type -> switchyard.v1.SubmitTasksResponse
+	7,  // 41: switchyard.v1.TaskService.ListTasks:output_type -> switchyard.v1.ListTasksResponse
+	11, // 42: switchyard.v1.TaskService.GetQueue:output_type -> switchyard.v1.GetQueueResponse
+	39, // [39:43] is the sub-list for method output_type
+	35, // [35:39] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_task_service_proto_init() }

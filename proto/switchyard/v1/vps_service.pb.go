@@ -98,9 +98,13 @@ type CreateVpsRequest struct {
 	// Image of a virtual machine: an absolute path on the node, the URL of an object in a bucket, or the name of an environment.
 	VmImage string `protobuf:"bytes,33,opt,name=vm_image,json=vmImage,proto3" json:"vm_image,omitempty"`
 	// Named environment to make the machine from, instead of an image.
-	Environment   string `protobuf:"bytes,34,opt,name=environment,proto3" json:"environment,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Environment string `protobuf:"bytes,34,opt,name=environment,proto3" json:"environment,omitempty"`
+	// How it is stopped: the signal, and the time before SIGKILL. Absent means SIGTERM and 10 s.
+	Stop *Stop `protobuf:"bytes,35,opt,name=stop,proto3" json:"stop,omitempty"`
+	// How long it is expected to take; if it takes longer, it is marked as late, and runs on. Empty means no expectation.
+	ExpectedWithin string `protobuf:"bytes,36,opt,name=expected_within,json=expectedWithin,proto3" json:"expected_within,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *CreateVpsRequest) Reset() {
@@ -367,6 +371,20 @@ func (x *CreateVpsRequest) GetVmImage() string {
 func (x *CreateVpsRequest) GetEnvironment() string {
 	if x != nil {
 		return x.Environment
+	}
+	return ""
+}
+
+func (x *CreateVpsRequest) GetStop() *Stop {
+	if x != nil {
+		return x.Stop
+	}
+	return nil
+}
+
+func (x *CreateVpsRequest) GetExpectedWithin() string {
+	if x != nil {
+		return x.ExpectedWithin
 	}
 	return ""
 }
@@ -1335,7 +1353,7 @@ var File_switchyard_v1_vps_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_vps_service_proto_rawDesc = "" +
 	"\n" +
-	"\x1fswitchyard/v1/vps_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x1eswitchyard/v1/run_submit.proto\x1a\x18switchyard/v1/spec.proto\"\x90\v\n" +
+	"\x1fswitchyard/v1/vps_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x1eswitchyard/v1/run_submit.proto\x1a\x18switchyard/v1/spec.proto\"\xe2\v\n" +
 	"\x10CreateVpsRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05image\x18\x02 \x01(\tR\x05image\x12\x18\n" +
@@ -1376,7 +1394,9 @@ const file_switchyard_v1_vps_service_proto_rawDesc = "" +
 	"\x11heartbeat_timeout\x18\x1f \x01(\tR\x10heartbeatTimeout\x12-\n" +
 	"\x05input\x18  \x01(\v2\x17.google.protobuf.StructR\x05input\x12\x19\n" +
 	"\bvm_image\x18! \x01(\tR\avmImage\x12 \n" +
-	"\venvironment\x18\" \x01(\tR\venvironment\x1a6\n" +
+	"\venvironment\x18\" \x01(\tR\venvironment\x12'\n" +
+	"\x04stop\x18# \x01(\v2\x13.switchyard.v1.StopR\x04stop\x12'\n" +
+	"\x0fexpected_within\x18$ \x01(\tR\x0eexpectedWithin\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
@@ -1508,8 +1528,9 @@ var file_switchyard_v1_vps_service_proto_goTypes = []any{
 	(*Resources)(nil),             // 18: switchyard.v1.Resources
 	(*RunOptions)(nil),            // 19: switchyard.v1.RunOptions
 	(*structpb.Struct)(nil),       // 20: google.protobuf.Struct
-	(*Problem)(nil),               // 21: switchyard.v1.Problem
-	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(*Stop)(nil),                  // 21: switchyard.v1.Stop
+	(*Problem)(nil),               // 22: switchyard.v1.Problem
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
 }
 var file_switchyard_v1_vps_service_proto_depIdxs = []int32{
 	15, // 0: switchyard.v1.CreateVpsRequest.mounts:type_name -> switchyard.v1.Mount
@@ -1520,30 +1541,31 @@ var file_switchyard_v1_vps_service_proto_depIdxs = []int32{
 	18, // 5: switchyard.v1.CreateVpsRequest.resources:type_name -> switchyard.v1.Resources
 	19, // 6: switchyard.v1.CreateVpsRequest.options:type_name -> switchyard.v1.RunOptions
 	20, // 7: switchyard.v1.CreateVpsRequest.input:type_name -> google.protobuf.Struct
-	21, // 8: switchyard.v1.CreateVpsResponse.warnings:type_name -> switchyard.v1.Problem
-	22, // 9: switchyard.v1.Vps.created_at:type_name -> google.protobuf.Timestamp
-	22, // 10: switchyard.v1.Vps.started_at:type_name -> google.protobuf.Timestamp
-	22, // 11: switchyard.v1.Vps.completed_at:type_name -> google.protobuf.Timestamp
-	18, // 12: switchyard.v1.Vps.resources:type_name -> switchyard.v1.Resources
-	2,  // 13: switchyard.v1.ListVpsResponse.items:type_name -> switchyard.v1.Vps
-	2,  // 14: switchyard.v1.GetVpsResponse.vps:type_name -> switchyard.v1.Vps
-	0,  // 15: switchyard.v1.VpsService.CreateVps:input_type -> switchyard.v1.CreateVpsRequest
-	3,  // 16: switchyard.v1.VpsService.ListVps:input_type -> switchyard.v1.ListVpsRequest
-	5,  // 17: switchyard.v1.VpsService.GetVps:input_type -> switchyard.v1.GetVpsRequest
-	7,  // 18: switchyard.v1.VpsService.StopVps:input_type -> switchyard.v1.StopVpsRequest
-	9,  // 19: switchyard.v1.VpsService.RestartVps:input_type -> switchyard.v1.RestartVpsRequest
-	11, // 20: switchyard.v1.VpsService.KillVps:input_type -> switchyard.v1.KillVpsRequest
-	1,  // 21: switchyard.v1.VpsService.CreateVps:output_type -> switchyard.v1.CreateVpsResponse
-	4,  // 22: switchyard.v1.VpsService.ListVps:output_type -> switchyard.v1.ListVpsResponse
-	6,  // 23: switchyard.v1.VpsService.GetVps:output_type -> switchyard.v1.GetVpsResponse
-	8,  // 24: switchyard.v1.VpsService.StopVps:output_type -> switchyard.v1.StopVpsResponse
-	10, // 25: switchyard.v1.VpsService.RestartVps:output_type -> switchyard.v1.RestartVpsResponse
-	12, // 26: switchyard.v1.VpsService.KillVps:output_type -> switchyard.v1.KillVpsResponse
-	21, // [21:27] is the sub-list for method output_type
-	15, // [15:21] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	21, // 8: switchyard.v1.CreateVpsRequest.stop:type_name -> switchyard.v1.Stop
+	22, // 9: switchyard.v1.CreateVpsResponse.warnings:type_name -> switchyard.v1.Problem
+	23, // 10: switchyard.v1.Vps.created_at:type_name -> google.protobuf.Timestamp
+	23, // 11: switchyard.v1.Vps.started_at:type_name -> google.protobuf.Timestamp
+	23, // 12: switchyard.v1.Vps.completed_at:type_name -> google.protobuf.Timestamp
+	18, // 13: switchyard.v1.Vps.resources:type_name -> switchyard.v1.Resources
+	2,  // 14: switchyard.v1.ListVpsResponse.items:type_name -> switchyard.v1.Vps
+	2,  // 15: switchyard.v1.GetVpsResponse.vps:type_name -> switchyard.v1.Vps
+	0,  // 16: switchyard.v1.VpsService.CreateVps:input_type -> switchyard.v1.CreateVpsRequest
+	3,  // 17: switchyard.v1.VpsService.ListVps:input_type -> switchyard.v1.ListVpsRequest
+	5,  // 18: switchyard.v1.VpsService.GetVps:input_type -> switchyard.v1.GetVpsRequest
+	7,  // 19: switchyard.v1.VpsService.StopVps:input_type -> switchyard.v1.StopVpsRequest
+	9,  // 20: switchyard.v1.VpsService.RestartVps:input_type -> switchyard.v1.RestartVpsRequest
+	11, // 21: switchyard.v1.VpsService.KillVps:input_type -> switchyard.v1.KillVpsRequest
+	1,  // 22: switchyard.v1.VpsService.CreateVps:output_type -> switchyard.v1.CreateVpsResponse
+	4,  // 23: switchyard.v1.VpsService.ListVps:output_type -> switchyard.v1.ListVpsResponse
+	6,  // 24: switchyard.v1.VpsService.GetVps:output_type -> switchyard.v1.GetVpsResponse
+	8,  // 25: switchyard.v1.VpsService.StopVps:output_type -> switchyard.v1.StopVpsResponse
+	10, // 26: switchyard.v1.VpsService.RestartVps:output_type -> switchyard.v1.RestartVpsResponse
+	12, // 27: switchyard.v1.VpsService.KillVps:output_type -> switchyard.v1.KillVpsResponse
+	22, // [22:28] is the sub-list for method output_type
+	16, // [16:22] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_vps_service_proto_init() }

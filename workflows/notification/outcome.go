@@ -1,0 +1,44 @@
+package notification
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// Patience is how long the delivery of a message is tried.
+const Patience = 24 * time.Hour
+
+// maxDetail is the maximum length of the detail of an event, in bytes.
+const maxDetail = 300
+
+// Outcome is what became of one try to tell a target about an event.
+type Outcome struct {
+	Target, Event string
+	// Answer is what the receiver answered, and Err why it was not told; one of them is set.
+	Answer string
+	Err    error
+	// Try counts from 1. IsLast is true if no other try follows a failure.
+	Try    int
+	IsLast bool
+}
+
+// Message returns the outcome as an event of the run.
+func (o Outcome) Message(at time.Time) *v1.Event {
+	e := &v1.Event{At: timestamppb.New(at), Event: v1.EventNotified, Detail: fmt.Sprintf("%s was told of %s: %s", o.Target, o.Event, o.Answer)}
+	if o.Err != nil {
+		next := fmt.Sprintf("try %d; others follow", o.Try)
+		if o.IsLast {
+			next = fmt.Sprintf("gave up after try %d", o.Try)
+		}
+		e.Event, e.Detail = v1.EventNotifyFailed, fmt.Sprintf("%s was not told of %s (%s): %v", o.Target, o.Event, next, o.Err)
+	}
+	if len(e.Detail) > maxDetail {
+		e.Detail = strings.ToValidUTF8(e.GetDetail()[:maxDetail-3], "") + "..."
+	}
+	return e
+}

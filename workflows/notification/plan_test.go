@@ -1,0 +1,44 @@
+package notification
+
+import (
+	"strings"
+	"testing"
+
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
+)
+
+func TestEachTargetIsToldOnceByItsFirstEntry(t *testing.T) {
+	on := func(to string, words ...string) *v1.Notification { return &v1.Notification{To: to, On: words} }
+	with := func(n *v1.Notification, expression, message string) *v1.Notification {
+		n.If, n.Message = expression, message
+		return n
+	}
+	run := &historyv1.RunView{Id: "ci-1", Name: "ci", State: v1.RunCompleted, Failed: []string{"a", "b"}}
+	for name, c := range map[string]struct {
+		entries   []*v1.Notification
+		event     string
+		recovered bool
+		want      string // target, event and text of each message
+	}{
+		"no entry":              {nil, v1.NotifyFailed, false, ""},
+		"another event":         {[]*v1.Notification{on("ops", "failed")}, v1.NotifyCompleted, false, ""},
+		"two entries":           {[]*v1.Notification{with(on("ops", "completed"), "", "1"), with(on("ops", "completed"), "", "2"), on("dev", "completed")}, v1.NotifyCompleted, false, "ops completed 1|dev completed "},
+		"the second applies":    {[]*v1.Notification{with(on("ops", "completed"), "run.name == 'x'", "1"), with(on("ops", "completed"), "", "2")}, v1.NotifyCompleted, false, "ops completed 2"},
+		"recovered":             {[]*v1.Notification{on("ops", "completed", "recovered"), on("dev", "recovered"), on("x", "completed")}, v1.NotifyCompleted, true, "ops recovered |dev recovered |x completed "},
+		"not recovered":         {[]*v1.Notification{on("ops", "completed", "recovered"), on("dev", "recovered")}, v1.NotifyCompleted, false, "ops completed "},
+		"a template":            {[]*v1.Notification{with(on("ops", "completed"), "size(run.failed) == 2", "${{ event }} of ${{ run.id }}")}, v1.NotifyCompleted, false, "ops completed completed of ci-1"},
+		"a broken condition":    {[]*v1.Notification{with(on("ops", "completed"), "run.input.x == 1", "m")}, v1.NotifyCompleted, false, "ops completed m\n(sent because notify.if cannot be evaluated: "},
+		"a broken template":     {[]*v1.Notification{with(on("ops", "completed"), "", "${{ run.input.x }}")}, v1.NotifyCompleted, false, "ops completed (notify.message: "},
+		"an expensive template": {[]*v1.Notification{with(on("ops", "completed"), "", "${{ 'x'.repeat }}")}, v1.NotifyCompleted, false, "ops completed (notify.message: "},
+	} {
+		var got []string
+		for _, d := range Plan(t.Context(), condition.NewEvaluator(), c.entries, c.event, "", run, c.recovered) {
+			got = append(got, d.Target+" "+d.Event+" "+d.Text)
+		}
+		if text := strings.Join(got, "|"); !strings.HasPrefix(text, c.want) || c.want == "" && text != "" {
+			t.Errorf("%s: %q, want %q", name, text, c.want)
+		}
+	}
+}
