@@ -58,7 +58,7 @@ func (l *lateSchedules) look(ctx context.Context) {
 		since := s.GetLateSince().AsTime()
 		if late[s.GetId()] = since; !l.logged[s.GetId()].Equal(since) {
 			l.log.Warn("a schedule is late: no run of it has completed by the expected time; `switchyard schedules get` shows its runs",
-				"schedule", s.GetName(), "expectedBy", s.GetExpectedBy(), "since", since, "paused", s.GetPaused())
+				"schedule", s.GetName(), "expectedBy", s.GetExpectedBy(), "since", since, "isPaused", s.GetPaused())
 		}
 	}
 	l.logged = late

@@ -79,7 +79,7 @@ func (s *Sender) post(ctx context.Context, to string, header http.Header, body [
 		return "", fmt.Errorf("%s: %w", u.Host, err)
 	}
 	defer res.Body.Close()
-	text, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer)) // the status says whether the message was accepted
+	text, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer)) // the status decides whether the target has accepted the message
 	if res.StatusCode/100 == 2 {
 		return res.Status, nil
 	}

@@ -19,7 +19,7 @@ func title(event, task string, run *historyv1.RunView) string {
 func verb(event, task string, run *historyv1.RunView) string {
 	switch event {
 	case v1.NotifyCompleted:
-		return "completed"
+		return v1.RunCompleted
 	case v1.NotifyCancelled:
 		return "was cancelled"
 	case v1.NotifyRecovered:
@@ -34,5 +34,5 @@ func verb(event, task string, run *historyv1.RunView) string {
 	if run.GetState() == v1.RunRejected {
 		return "was rejected"
 	}
-	return "failed"
+	return v1.RunFailed
 }

@@ -126,7 +126,7 @@ func TestFinallyIsARunOfItsOwn(t *testing.T) {
 	})
 }
 
-// withFinally is a run of a, and of b and c in finally.
+// withFinally returns a run of a, and of b and c in finally.
 func withFinally() *v1.Definition {
 	return &v1.Definition{
 		Tasks:   map[string]*v1.TaskDefinition{"a": {}},
