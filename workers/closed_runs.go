@@ -107,7 +107,10 @@ func (c *closedRuns) tell(ctx context.Context, info *workflowpb.WorkflowExecutio
 		return nil
 	}
 	known := visibility.Decode(info.GetSearchAttributes())
-	reason, text := v1.ReasonTerminated, "its workflow was terminated; its tasks in finally have not run: `switchyard runs retry "+id+"` continues the run"
+	reason, text := v1.ReasonTerminated, "its workflow was terminated"
+	if len(in.GetDefinition().GetFinally()) > 0 {
+		text += "; its finally has not run: `switchyard runs retry " + id + " --finally-only` runs it"
+	}
 	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT {
 		reason, text = v1.ReasonTimeout, "the time-out of its workflow in Temporal is over"
 	}

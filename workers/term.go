@@ -109,6 +109,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.SaveSharedActivity:     control.SaveShared,
 		names.SaveAncestorsActivity:  control.SaveAncestors,
 		names.LoadProgressActivity:   control.LoadProgress,
+		names.SilentNodesActivity:    control.SilentNodes,
 		names.ProbeStoreActivity:     control.ProbeStore,
 		names.VerifyDecisionActivity: control.VerifyDecision,
 		names.AwaitAnswerActivity:    lost.AwaitAnswer,

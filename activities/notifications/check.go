@@ -14,13 +14,33 @@ import (
 func Check(target *v1.NotificationTarget) error {
 	switch config := target.GetConfig().(type) {
 	case *v1.NotificationTarget_Webhook:
-		return checkURL("webhook.url", config.Webhook.GetUrl())
+		return errors.Join(checkURL("webhook.url", config.Webhook.GetUrl()), checkSecret("webhook.secret", config.Webhook.GetSecret(), "the signing key"))
+	case *v1.NotificationTarget_Slack:
+		return checkSecret("slack.url", config.Slack.GetUrl(), "the URL of the incoming webhook")
+	case *v1.NotificationTarget_Teams:
+		return checkSecret("teams.url", config.Teams.GetUrl(), "the URL of the incoming webhook")
 	case *v1.NotificationTarget_Ntfy:
-		return checkURL("ntfy.url", config.Ntfy.GetUrl())
+		err := checkURL("ntfy.url", config.Ntfy.GetUrl())
+		if config.Ntfy.GetToken() != "" {
+			err = errors.Join(err, checkSecret("ntfy.token", config.Ntfy.GetToken(), "the access token"))
+		}
+		return err
 	case *v1.NotificationTarget_Email:
-		return checkEmail(config.Email)
+		err := checkEmail(config.Email)
+		if config.Email.GetPassword() != "" {
+			err = errors.Join(err, checkSecret("email.password", config.Email.GetPassword(), "the password"))
+		}
+		return err
 	}
 	return nil
+}
+
+// checkSecret returns an error unless a text refers to a stored secret. what names the value of the secret.
+func checkSecret(field, text, what string) error {
+	if _, isReference := storedSecret(text); isReference {
+		return nil
+	}
+	return fmt.Errorf("%s must be store:NAME: store %s with `switchyard secrets set NAME`, and write the name here", field, what)
 }
 
 // checkEmail returns an error unless the addresses of a target are valid, and user name and password belong together.

@@ -61,7 +61,7 @@ tasks:
 			if operation.Path == "/v1/tokens" {
 				want = http.StatusConflict // this gateway requires no token
 			}
-			if operation.Path == "/v1/environments/{name}" {
+			if operation.Path == "/v1/environments/{name}" || operation.Path == "/v1/notifications/{name}" {
 				want = http.StatusNotFound
 			}
 			if err != nil || response.StatusCode != want {

@@ -79,6 +79,8 @@ func (f freeText) selected(of ast.Expr, field string) bool {
 	switch {
 	case isVariable(of, workflowVariable):
 		return field != "name" && field != "runId"
+	case isVariable(of, runVariable):
+		return field == "error" || field == "input" || field == "submittedBy" || field == "batch"
 	case isVariable(of, inputVariable):
 		return !f.isChosen(false, field)
 	case isRunInput(of):

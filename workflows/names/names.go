@@ -58,6 +58,7 @@ const (
 	SaveSharedActivity     = "SaveShared"
 	SaveAncestorsActivity  = "SaveAncestors"
 	LoadProgressActivity   = "LoadProgress"
+	SilentNodesActivity    = "SilentNodes"
 	ProbeStoreActivity     = "ProbeStore"
 	VerifyDecisionActivity = "VerifyDecision"
 	AwaitAnswerActivity    = "AwaitAnswer"

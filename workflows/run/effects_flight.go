@@ -63,6 +63,8 @@ func (r *run) fly(effects []flight.Effect) {
 			r.find(e.Unit)
 		case flight.Detach:
 			r.detach(e.Node, e.Request)
+		case flight.FindSilent:
+			r.findSilent(e.Nodes)
 		case flight.LoadProgress:
 			e.Answer.Progress = r.loadProgress(e.Answer.Beat)
 			r.fly(r.flight.Progressed(e.Unit, e.Answer))

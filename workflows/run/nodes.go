@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -193,6 +194,22 @@ func (r *run) loadProgress(beat *historyv1.ExecuteProgress) *historyv1.ExecuteRe
 	}
 	res.Checkpoint = beat.GetCheckpoint()
 	return res
+}
+
+// findSilent looks for silent nodes. An answer that fails counts as none.
+func (r *run) findSilent(nodes []string) {
+	r.calls.Watch(r.calls.Once("look for silent nodes", names.SilentNodesActivity, &historyv1.SilentNodesRequest{Nodes: nodes}), func(f workflow.Future) {
+		var res historyv1.SilentNodesResponse
+		if err := f.Get(r.ctx, &res); err != nil {
+			workflow.GetLogger(r.ctx).Debug("could not look for silent nodes", "error", err)
+		}
+		since := map[string]time.Time{}
+		//workflowcheck:ignore (into a map again)
+		for node, at := range res.GetSince() {
+			since[node] = at.AsTime()
+		}
+		r.fly(r.flight.FoundSilent(since))
+	})
 }
 
 // saveCached writes queued results to the cache.

@@ -103,6 +103,7 @@ var kept = map[string]string{
 	"updates":   "of this history",
 	"signals":   "of this history",
 	"waiting":   "RunState.waiting",
+	"inFinally": "RunState.finally",
 	"draining":  "of this execution: it is the reason to continue as new",
 	"events":    "empty when the run continues as new",
 	"woken":     "false when the run continues as new",

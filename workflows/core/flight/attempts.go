@@ -126,6 +126,8 @@ func (s *State) Due(t Timer, now time.Time) []Effect {
 		s.expireRun()
 	case finallyTimer:
 		s.expireFinally()
+	case silenceTimer:
+		s.findSilent()
 	case lateTimer:
 		s.markLate(t.task)
 	case runLateTimer:

@@ -150,21 +150,6 @@ func (s *State) expireFinally() {
 	s.raise(dag.ExpireFinally{Error: fmt.Sprintf("finally did not end within its time-out of %s%s", limit, s.firstWait(0, s.core.Len()))})
 }
 
-// ExcuseSilent lets `finally` begin if all that is left of the other tasks was cancelled and runs on nodes that are silent. Their locks
-// stay held.
-func (s *State) ExcuseSilent() []Effect {
-	if !s.core.Cancelled() || !s.core.HasFinally() || s.core.InFinally() {
-		return nil
-	}
-	for i := range s.core.Len() {
-		own := s.records.Of(i)
-		if _, instances := s.core.Instances(i); !s.core.IsFinally(i) && instances == 0 && !v1.IsTaskTerminal(s.core.Task(i).State) && own.Silent == "" && own.Away == "" {
-			return nil
-		}
-	}
-	return []Effect{Raise{dag.BeginFinally{}}}
-}
-
 // markLate marks a task as late that has not ended within its expected time.
 func (s *State) markLate(i int) {
 	if r, def := s.records.At(i), s.core.Definition(i); s.due[Timer{kind: lateTimer, task: i}] && r.LateSince.IsZero() {

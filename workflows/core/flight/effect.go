@@ -93,6 +93,8 @@ type (
 		Node    string
 		Request *historyv1.DetachRequest
 	}
+	// FindSilent looks for silent nodes among those of cancelled attempts: FoundSilent.
+	FindSilent struct{ Nodes []string }
 	// LoadProgress loads the record of the ended members of a batch: Progressed.
 	LoadProgress struct {
 		Unit   *Unit
@@ -161,6 +163,7 @@ func (After) isEffect()        {}
 func (Reattach) isEffect()     {}
 func (Cancel) isEffect()       {}
 func (Find) isEffect()         {}
+func (FindSilent) isEffect()   {}
 func (Detach) isEffect()       {}
 func (LoadProgress) isEffect() {}
 func (AwaitRecord) isEffect()  {}
@@ -190,6 +193,7 @@ const (
 	deadlineTimer                  // the deadline of a task
 	runTimer                       // the deadline of the run
 	finallyTimer                   // the time-out of finally
+	silenceTimer                   // the next look for silent nodes
 	lateTimer                      // the expected end of a task
 	runLateTimer                   // the expected end of the run
 )

@@ -69,9 +69,11 @@ type State struct {
 
 	abandoned []*historyv1.AwaitAnswerRequest // attempts of the previous generation that may still run
 
-	due        map[Timer]bool // the deadlines and expected ends of tasks that run
-	runDue     time.Time      // deadline of the run; zero if it has none
-	expectedAt time.Time      // when the run becomes late; zero if it does not, or already is
+	due             map[Timer]bool       // the deadlines and expected ends of tasks that run
+	runDue          time.Time            // deadline of the run; zero if it has none
+	expectedAt      time.Time            // when the run becomes late; zero if it does not, or already is
+	silentSince     map[string]time.Time // of nodes of cancelled attempts that are known to be silent, by name
+	isSeekingSilent bool                 // nodes are being looked for, or are about to be
 	// finallyDue is the end of the time-out of `finally`; zero if it has not begun or has none.
 	finallyDue time.Time
 }

@@ -1686,6 +1686,98 @@ func (x *SteerResponse) GetRefused() string {
 	return ""
 }
 
+// SilentNodesRequest asks which nodes are silent.
+type SilentNodesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names of the nodes.
+	Nodes         []string `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SilentNodesRequest) Reset() {
+	*x = SilentNodesRequest{}
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SilentNodesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SilentNodesRequest) ProtoMessage() {}
+
+func (x *SilentNodesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SilentNodesRequest.ProtoReflect.Descriptor instead.
+func (*SilentNodesRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *SilentNodesRequest) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+// SilentNodesResponse holds the silent nodes.
+type SilentNodesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Since when each of them has sent no heartbeat, by name.
+	Since         map[string]*timestamppb.Timestamp `protobuf:"bytes,1,rep,name=since,proto3" json:"since,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SilentNodesResponse) Reset() {
+	*x = SilentNodesResponse{}
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SilentNodesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SilentNodesResponse) ProtoMessage() {}
+
+func (x *SilentNodesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SilentNodesResponse.ProtoReflect.Descriptor instead.
+func (*SilentNodesResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SilentNodesResponse) GetSince() map[string]*timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
 var File_switchyard_history_v1_attempt_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
@@ -1875,7 +1967,15 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\x06action\x18\x04 \x01(\tR\x06action\x12\x14\n" +
 	"\x05chain\x18\x05 \x01(\tR\x05chain\")\n" +
 	"\rSteerResponse\x12\x18\n" +
-	"\arefused\x18\x01 \x01(\tR\arefusedB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
+	"\arefused\x18\x01 \x01(\tR\arefused\"*\n" +
+	"\x12SilentNodesRequest\x12\x14\n" +
+	"\x05nodes\x18\x01 \x03(\tR\x05nodes\"\xb8\x01\n" +
+	"\x13SilentNodesResponse\x12K\n" +
+	"\x05since\x18\x01 \x03(\v25.switchyard.history.v1.SilentNodesResponse.SinceEntryR\x05since\x1aT\n" +
+	"\n" +
+	"SinceEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01B2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
 
 var (
 	file_switchyard_history_v1_attempt_proto_rawDescOnce sync.Once
@@ -1889,7 +1989,7 @@ func file_switchyard_history_v1_attempt_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_attempt_proto_rawDescData
 }
 
-var file_switchyard_history_v1_attempt_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_switchyard_history_v1_attempt_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_switchyard_history_v1_attempt_proto_goTypes = []any{
 	(*ExecuteRequest)(nil),        // 0: switchyard.history.v1.ExecuteRequest
 	(*ApprovedEnvironments)(nil),  // 1: switchyard.history.v1.ApprovedEnvironments
@@ -1905,77 +2005,82 @@ var file_switchyard_history_v1_attempt_proto_goTypes = []any{
 	(*DetachResponse)(nil),        // 11: switchyard.history.v1.DetachResponse
 	(*SteerRequest)(nil),          // 12: switchyard.history.v1.SteerRequest
 	(*SteerResponse)(nil),         // 13: switchyard.history.v1.SteerResponse
-	nil,                           // 14: switchyard.history.v1.ExecuteRequest.EnvEntry
-	nil,                           // 15: switchyard.history.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 16: switchyard.history.v1.ExecuteRequest.SecretEnvEntry
-	nil,                           // 17: switchyard.history.v1.ApprovedEnvironments.DigestsEntry
-	(*structpb.Struct)(nil),       // 18: google.protobuf.Struct
-	(*ParentOutput)(nil),          // 19: switchyard.history.v1.ParentOutput
-	(*v1.Resources)(nil),          // 20: switchyard.v1.Resources
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 22: google.protobuf.Value
-	(*Shared)(nil),                // 23: switchyard.history.v1.Shared
-	(*AncestorEnds)(nil),          // 24: switchyard.history.v1.AncestorEnds
-	(*RunView)(nil),               // 25: switchyard.history.v1.RunView
-	(*v1.TaskResult)(nil),         // 26: switchyard.v1.TaskResult
-	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
-	(*v1.Workload)(nil),           // 28: switchyard.v1.Workload
-	(*ClaimRef)(nil),              // 29: switchyard.history.v1.ClaimRef
-	(*ParentView)(nil),            // 30: switchyard.history.v1.ParentView
+	(*SilentNodesRequest)(nil),    // 14: switchyard.history.v1.SilentNodesRequest
+	(*SilentNodesResponse)(nil),   // 15: switchyard.history.v1.SilentNodesResponse
+	nil,                           // 16: switchyard.history.v1.ExecuteRequest.EnvEntry
+	nil,                           // 17: switchyard.history.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 18: switchyard.history.v1.ExecuteRequest.SecretEnvEntry
+	nil,                           // 19: switchyard.history.v1.ApprovedEnvironments.DigestsEntry
+	nil,                           // 20: switchyard.history.v1.SilentNodesResponse.SinceEntry
+	(*structpb.Struct)(nil),       // 21: google.protobuf.Struct
+	(*ParentOutput)(nil),          // 22: switchyard.history.v1.ParentOutput
+	(*v1.Resources)(nil),          // 23: switchyard.v1.Resources
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 25: google.protobuf.Value
+	(*Shared)(nil),                // 26: switchyard.history.v1.Shared
+	(*AncestorEnds)(nil),          // 27: switchyard.history.v1.AncestorEnds
+	(*RunView)(nil),               // 28: switchyard.history.v1.RunView
+	(*v1.TaskResult)(nil),         // 29: switchyard.v1.TaskResult
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*v1.Workload)(nil),           // 31: switchyard.v1.Workload
+	(*ClaimRef)(nil),              // 32: switchyard.history.v1.ClaimRef
+	(*ParentView)(nil),            // 33: switchyard.history.v1.ParentView
 }
 var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
-	18, // 0: switchyard.history.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	14, // 1: switchyard.history.v1.ExecuteRequest.env:type_name -> switchyard.history.v1.ExecuteRequest.EnvEntry
-	18, // 2: switchyard.history.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	19, // 3: switchyard.history.v1.ExecuteRequest.parents:type_name -> switchyard.history.v1.ParentOutput
-	20, // 4: switchyard.history.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	21, // 5: switchyard.history.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	22, // 6: switchyard.history.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	23, // 7: switchyard.history.v1.ExecuteRequest.context:type_name -> switchyard.history.v1.Shared
-	15, // 8: switchyard.history.v1.ExecuteRequest.views:type_name -> switchyard.history.v1.ExecuteRequest.ViewsEntry
-	23, // 9: switchyard.history.v1.ExecuteRequest.run_input:type_name -> switchyard.history.v1.Shared
+	21, // 0: switchyard.history.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	16, // 1: switchyard.history.v1.ExecuteRequest.env:type_name -> switchyard.history.v1.ExecuteRequest.EnvEntry
+	21, // 2: switchyard.history.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	22, // 3: switchyard.history.v1.ExecuteRequest.parents:type_name -> switchyard.history.v1.ParentOutput
+	23, // 4: switchyard.history.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	24, // 5: switchyard.history.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	25, // 6: switchyard.history.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	26, // 7: switchyard.history.v1.ExecuteRequest.context:type_name -> switchyard.history.v1.Shared
+	17, // 8: switchyard.history.v1.ExecuteRequest.views:type_name -> switchyard.history.v1.ExecuteRequest.ViewsEntry
+	26, // 9: switchyard.history.v1.ExecuteRequest.run_input:type_name -> switchyard.history.v1.Shared
 	3,  // 10: switchyard.history.v1.ExecuteRequest.checkpoint:type_name -> switchyard.history.v1.Checkpoint
 	2,  // 11: switchyard.history.v1.ExecuteRequest.batch:type_name -> switchyard.history.v1.Member
-	24, // 12: switchyard.history.v1.ExecuteRequest.ends:type_name -> switchyard.history.v1.AncestorEnds
-	16, // 13: switchyard.history.v1.ExecuteRequest.secret_env:type_name -> switchyard.history.v1.ExecuteRequest.SecretEnvEntry
-	21, // 14: switchyard.history.v1.ExecuteRequest.max_lease:type_name -> google.protobuf.Duration
+	27, // 12: switchyard.history.v1.ExecuteRequest.ends:type_name -> switchyard.history.v1.AncestorEnds
+	18, // 13: switchyard.history.v1.ExecuteRequest.secret_env:type_name -> switchyard.history.v1.ExecuteRequest.SecretEnvEntry
+	24, // 14: switchyard.history.v1.ExecuteRequest.max_lease:type_name -> google.protobuf.Duration
 	1,  // 15: switchyard.history.v1.ExecuteRequest.approved_environments:type_name -> switchyard.history.v1.ApprovedEnvironments
-	21, // 16: switchyard.history.v1.ExecuteRequest.stop_grace:type_name -> google.protobuf.Duration
-	25, // 17: switchyard.history.v1.ExecuteRequest.run_view:type_name -> switchyard.history.v1.RunView
-	17, // 18: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
-	22, // 19: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
+	24, // 16: switchyard.history.v1.ExecuteRequest.stop_grace:type_name -> google.protobuf.Duration
+	28, // 17: switchyard.history.v1.ExecuteRequest.run_view:type_name -> switchyard.history.v1.RunView
+	19, // 18: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
+	25, // 19: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
 	3,  // 20: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	26, // 21: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	27, // 22: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	27, // 23: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	27, // 24: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	29, // 21: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	30, // 22: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	30, // 23: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	30, // 24: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
 	3,  // 25: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
 	5,  // 26: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
 	6,  // 27: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
-	21, // 28: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
-	26, // 29: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	24, // 28: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
+	29, // 29: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
 	3,  // 30: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	27, // 31: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
-	27, // 32: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	30, // 31: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
+	30, // 32: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
 	3,  // 33: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
 	5,  // 34: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
-	27, // 35: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	28, // 36: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
-	27, // 37: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
+	30, // 35: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	31, // 36: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
+	30, // 37: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
 	0,  // 38: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
-	21, // 39: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	27, // 40: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	27, // 41: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	27, // 42: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
-	29, // 43: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
-	21, // 44: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	29, // 45: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
-	30, // 46: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	24, // 39: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	30, // 40: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	30, // 41: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	30, // 42: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
+	32, // 43: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
+	24, // 44: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	32, // 45: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
+	20, // 46: switchyard.history.v1.SilentNodesResponse.since:type_name -> switchyard.history.v1.SilentNodesResponse.SinceEntry
+	33, // 47: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	30, // 48: switchyard.history.v1.SilentNodesResponse.SinceEntry.value:type_name -> google.protobuf.Timestamp
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_attempt_proto_init() }
@@ -1994,7 +2099,7 @@ func file_switchyard_history_v1_attempt_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_attempt_proto_rawDesc), len(file_switchyard_history_v1_attempt_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
