@@ -33,7 +33,7 @@ func silentSince(e *registry.Entry, err error, now time.Time) (since time.Time, 
 	case err != nil:
 		return time.Time{}, false
 	case e.Record.GetState() == v1.NodeOffline:
-		return e.Record.GetStateSince().AsTime(), true
+		return e.EndedAt(), true
 	case e.Record.GetState() == v1.NodeRestarting:
 		return time.Time{}, false
 	}

@@ -25,7 +25,7 @@ func TestNodesWithoutHeartbeatAreSilent(t *testing.T) {
 		"alive":               {&registry.Entry{Record: &historyv1.NodeRecord{State: v1.NodeActive}, BeatAt: now.Add(-2 * time.Second)}, nil, false, 0},
 		"silent":              {&registry.Entry{Record: &historyv1.NodeRecord{State: v1.NodeActive}, BeatAt: now.Add(-time.Minute)}, nil, true, time.Minute},
 		"without a heartbeat": {&registry.Entry{Record: &historyv1.NodeRecord{State: v1.NodeActive, RegisteredAt: ago(time.Hour)}}, nil, true, time.Hour},
-		"offline":             {&registry.Entry{Record: &historyv1.NodeRecord{State: v1.NodeOffline, StateSince: ago(time.Second)}}, nil, true, time.Second},
+		"offline":             {&registry.Entry{Record: &historyv1.NodeRecord{State: v1.NodeOffline, StateSince: ago(time.Second)}}, nil, true, 16 * time.Second},
 		"restarting":          {&registry.Entry{Record: &historyv1.NodeRecord{State: v1.NodeRestarting}, BeatAt: now.Add(-time.Minute)}, nil, false, 0},
 		"unknown":             {nil, fmt.Errorf("node a: %w", registry.ErrUnknown), true, 0},
 		"cannot be looked up": {nil, fmt.Errorf("Temporal is away"), false, 0},

@@ -31,9 +31,9 @@ type Entry struct {
 	BeatAt time.Time
 }
 
-// endedAt returns when the worker of an offline or restarting node last showed a sign of life. A worker that left or
+// EndedAt returns when the worker of an offline or restarting node last showed a sign of life. A worker that left or
 // restarts did so at that moment; a lost one had been silent for offlineAfter by then.
-func (e *Entry) endedAt() time.Time {
+func (e *Entry) EndedAt() time.Time {
 	r := e.Record
 	last := r.GetStateSince().AsTime()
 	if r.GetReason() != names.NodeLeft && r.GetState() != v1.NodeRestarting {

@@ -46,7 +46,7 @@ func View(e *Entry, now time.Time, leader *historyv1.LeaderHeartbeat, store stri
 	if !e.BeatAt.IsZero() {
 		n.LastBeatAt = timestamppb.New(e.BeatAt)
 	} else if (n.State == v1.NodeOffline || n.State == v1.NodeRestarting) && r.GetRegisteredAt() != nil {
-		n.LastBeatAt = timestamppb.New(e.endedAt())
+		n.LastBeatAt = timestamppb.New(e.EndedAt())
 	}
 	n.Cores, n.MemoryMb, n.DiskGb, n.Gpus = amounts(s)
 	if n.State == v1.NodeRestarting { // the figures are those of the registration

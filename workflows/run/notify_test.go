@@ -169,6 +169,7 @@ func TestTerminatedRunIsTold(t *testing.T) {
 	h := c.Submit(c.Input(fmt.Sprintf(`
 name: cut
 tasks: { build: { type: shell, spec: { command: x } } }
+finally: { tidy: { type: shell, spec: { command: x } } }
 notify: [{ to: %s, on: [failed] }]
 `, target)))
 	c.AwaitRunning("build")
@@ -176,7 +177,7 @@ notify: [{ to: %s, on: [failed] }]
 		t.Fatal(err)
 	}
 	data := hook.await(1)[0]["data"].(map[string]any)
-	if data["run"] != h.ID || data["reason"] != v1.ReasonTerminated || !strings.Contains(data["error"].(string), "switchyard runs retry "+h.ID) {
+	if data["run"] != h.ID || data["reason"] != v1.ReasonTerminated || !strings.Contains(data["error"].(string), "switchyard runs retry "+h.ID+" --finally-only") {
 		t.Errorf("the document is %v", data)
 	}
 }

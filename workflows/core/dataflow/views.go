@@ -79,7 +79,7 @@ func (s *State) parentsOf(task int) []int {
 func (s *State) endOf(i int) dag.Record {
 	rec := s.core.Task(i)
 	if !v1.IsTaskTerminal(rec.State) && s.core.InFinally() && !s.core.IsFinally(i) {
-		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonNodeSilent, s.records.Of(i).Silent
+		rec.State, rec.Reason, rec.Error = v1.TaskCancelled, v1.ReasonNodeSilent, s.flight.SilenceOf(i)
 	}
 	return rec
 }

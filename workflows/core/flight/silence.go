@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -22,11 +23,10 @@ func (s *State) ExcuseSilent() []Effect {
 		return nil
 	}
 	left := s.leftOfTasks()
-	if !slices.ContainsFunc(left, func(i int) bool { return !s.isExcused(i) }) {
+	if !slices.ContainsFunc(left, func(i int) bool { return s.SilenceOf(i) == "" }) {
 		for _, i := range left {
-			if u, own := s.units[i], s.records.At(i); own.Silent == "" && own.Away == "" {
-				own.Silent = phrase.Silence(u.Node, s.silentSince[u.Node])
-				s.do(Show{Task: i, Event: v1.EventSilent, Text: own.Silent})
+			if own := s.records.Of(i); own.Silent == "" && own.Away == "" {
+				s.do(Show{Task: i, Event: v1.EventSilent, Text: s.SilenceOf(i)})
 			}
 		}
 		s.do(Raise{dag.BeginFinally{}})
@@ -49,13 +49,16 @@ func (s *State) leftOfTasks() (left []int) {
 	return left
 }
 
-// isExcused reports whether `finally` need not wait for a task, because its node is silent.
-func (s *State) isExcused(i int) bool {
-	if own := s.records.Of(i); own.Silent != "" || own.Away != "" {
-		return true
+// SilenceOf returns since when the node of a task has been silent, or "" if it is not known to be.
+func (s *State) SilenceOf(i int) string {
+	own, u := s.records.Of(i), s.AttemptOf(i)
+	switch {
+	case own.Silent != "" || own.Away != "":
+		return cmp.Or(own.Silent, own.Away)
+	case u == nil || s.silentSince[u.Node].IsZero():
+		return ""
 	}
-	u := s.AttemptOf(i)
-	return u != nil && !s.silentSince[u.Node].IsZero()
+	return phrase.Silence(u.Node, s.silentSince[u.Node])
 }
 
 // findSilent looks for silent nodes among those of the attempts that are left.

@@ -39,7 +39,7 @@ func TestFinallyDoesNotWaitForSilentNodes(t *testing.T) {
 	p.FoundSilent(map[string]time.Time{"n": start})
 	effects = p.ExcuseSilent()
 	raised, ok := effects[len(effects)-1].(Raise)
-	if !ok || raised.Event != (dag.BeginFinally{}) || !strings.Contains(p.records.Of(0).Silent, "node n has been silent since") {
+	if !ok || raised.Event != (dag.BeginFinally{}) || !strings.Contains(p.SilenceOf(0), "node n has been silent since") {
 		t.Fatalf("the node is silent: %v", effects)
 	}
 	if p.AttemptOf(0) == nil {
