@@ -13,7 +13,7 @@ type Fleet struct {
 	Waiting, Placed int
 	// Stuck counts the runs and parts of fan-outs whose workflow task keeps failing.
 	Stuck int
-	// LateSchedules counts the schedules of which no run has completed by the expected time.
+	// LateSchedules is the number of schedules without a completed run by the expected time.
 	LateSchedules int
 	// Nodes holds the nodes of the fleet in any order.
 	Nodes []FleetNode

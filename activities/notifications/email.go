@@ -90,7 +90,7 @@ func newLetter(to *v1.EmailTarget, notice *historyv1.Notice, message *historyv1.
 	return letter, nil
 }
 
-// addressParts returns the parts of a mail address, or "" twice if it is none.
+// addressParts returns the parts of a mail address, or two empty texts if the address is not valid.
 func addressParts(text string) (user, domain string) {
 	address, err := mail.ParseAddress(text)
 	if err != nil {

@@ -36,7 +36,7 @@ func message() *historyv1.NotificationMessage {
 	return &historyv1.NotificationMessage{Target: "ops", Event: v1.NotifyFailed, Key: "msg_0123", Title: "nightly-7k3x2p9d failed: task build failed: exit code 2", Text: "call the <on-call> & sleep"}
 }
 
-// newSender returns a sender with the target ops, whose secrets have the given values by name.
+// newSender returns a sender with the target ops. secrets holds the values of the stored secrets by name.
 func newSender(t *testing.T, target *v1.NotificationTarget, secrets map[string]string, allow ...string) *Sender {
 	t.Helper()
 	kept := storetest.Open(t, "mem://")

@@ -36,9 +36,9 @@ const (
 	logTasks       = 3
 	// logLines is how many lines of a log a notice has, each of at most maxLine bytes.
 	logLines = 20
-	// recentRuns is how many runs of a workflow are looked at for the newest one; visibility lists runs by their start or end.
+	maxLine  = 500
+	// recentRuns is how many runs of a workflow are searched for the newest one; visibility lists runs by their start or end.
 	recentRuns = 100
-	maxLine    = 500
 )
 
 // lastTries is the time before the end of its patience in which a failed try is recorded as the last one.

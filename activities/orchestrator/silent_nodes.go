@@ -25,7 +25,7 @@ func (c *Control) SilentNodes(ctx context.Context, req *historyv1.SilentNodesReq
 	return res, ctx.Err()
 }
 
-// silentSince reports whether a node is silent, given its entry or why there is none, and since when.
+// silentSince returns since when a node has been silent, and reports whether it is silent. err is why the node has no entry, or nil.
 func silentSince(e *registry.Entry, err error, now time.Time) (since time.Time, isSilent bool) {
 	switch {
 	case errors.Is(err, registry.ErrUnknown):

@@ -63,8 +63,8 @@ func quoted(text string) string {
 }
 
 // lastExpected returns the last time by which a run of a schedule had to have completed, and the first of the times that this run
-// may be for: those since the same time of the day before. It returns zero times if there is none, or if the definition was stored
-// later.
+// may be for: those since the same time of the day before. It returns zero times if no time has passed since
+// the definition was stored.
 func lastExpected(s *v1.Schedule, now time.Time) (first, due time.Time) {
 	zone, zoneErr := cron.Zone(s.GetTimezone())
 	hour, minute, ok := strings.Cut(s.GetExpectedBy(), ":")

@@ -220,7 +220,7 @@ type Notification struct {
 	// completed run whose predecessor of the same workflow has failed; "late", "waiting_approval" (of the run, or of a task) and "dead_letter"
 	// (once in a generation) happen during the run.
 	On []string `protobuf:"bytes,2,rep,name=on,proto3" json:"on,omitempty"`
-	// Expression over `run`, `event` and `task` that decides whether the target is told. Empty means always. An expression that cannot be
+	// Expression over `run`, `event` and `task` that must hold for a message to be sent. Empty means always. An expression that cannot be
 	// evaluated counts as true.
 	If string `protobuf:"bytes,3,opt,name=if,proto3" json:"if,omitempty"`
 	// Text of the message, with `${{ }}` over `run`, `event` and `task`. Empty means one line that states the run, the event and

@@ -28,7 +28,7 @@ type State struct {
 	IsCancelled bool            // Cancel has been called
 	CancelledBy string          // who has cancelled the run, or "" if unknown
 
-	cancelID   string   // request ID of the first Cancel, or "" if it had none
+	cancelIDs  []string // request IDs of the newest Cancels before `finally` began
 	carriedOut []string // IDs of the newest updates that the run has carried out
 }
 
@@ -60,15 +60,18 @@ type Cancellation struct {
 // ok is false if the request has no effect because `finally` runs.
 func (s *State) Cancel(c Cancellation) (effects []Effect, ok bool) {
 	inFinally := s.Core.InFinally()
-	now := c.Now || inFinally && c.RequestID != "" && c.RequestID != s.cancelID
+	now := c.Now || inFinally && c.RequestID != "" && !slices.Contains(s.cancelIDs, c.RequestID)
 	isFirst := !s.IsCancelled
 	if s.IsCancelled = true; isFirst {
 		s.CancelledBy = cmp.Or(s.CancelledBy, c.By)
-		s.cancelID = c.RequestID
+	}
+	if !inFinally && c.RequestID != "" {
+		s.cancelIDs = append(s.cancelIDs, c.RequestID)
+		s.cancelIDs = s.cancelIDs[max(0, len(s.cancelIDs)-maxCarriedOut):]
 	}
 	switch {
 	case inFinally && !now:
-		return nil, c.RequestID != "" // otherwise it is the first cancellation again
+		return nil, c.RequestID != "" // with an ID, it is an earlier cancellation again
 	case !isFirst && !now:
 		return nil, true
 	}
@@ -81,13 +84,13 @@ func (s *State) Cancel(c Cancellation) (effects []Effect, ok bool) {
 
 // Save adds the state to the one for the next execution.
 func (s *State) Save(c *historyv1.RunState) {
-	c.CancelledBy, c.CarriedOut, c.Approval, c.SubmittedBy, c.CancelId = s.CancelledBy, s.carriedOut, s.Approval, s.SubmittedBy, s.cancelID
+	c.CancelledBy, c.CarriedOut, c.Approval, c.SubmittedBy, c.CancelIds = s.CancelledBy, s.carriedOut, s.Approval, s.SubmittedBy, s.cancelIDs
 }
 
 // Restore continues from the state of the previous execution.
 func (s *State) Restore(c *historyv1.RunState) {
 	s.CancelledBy, s.IsCancelled, s.Approval, s.SubmittedBy = c.GetCancelledBy(), s.Core.Cancelled(), c.GetApproval(), c.GetSubmittedBy()
-	s.cancelID = c.GetCancelId()
+	s.cancelIDs = c.GetCancelIds()
 }
 
 // OpenState returns the state of the run while it is open. A run that waits for its run slot is pending.

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -9,6 +10,8 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/flight"
+	"switchyard/workflows/limits"
 )
 
 // A signal cancels the run unless it names a task or may mean something else.
@@ -39,6 +42,38 @@ func TestReadCancel(t *testing.T) {
 	}
 }
 
+// TestRepeatedCancellationsLeaveFinallyAlone checks that a cancellation from before finally, sent again, does not end it, and that a
+// new one does.
+func TestRepeatedCancellationsLeaveFinallyAlone(t *testing.T) {
+	t.Parallel()
+	in := &historyv1.RunInput{Definition: &v1.Definition{
+		Name: "work", Tasks: map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell}}, Finally: map[string]*v1.TaskDefinition{"tidy": {Type: v1.TypeShell}},
+	}}
+	graph, err := dag.NewGraph(in.GetDefinition(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	core, records := dag.New(graph), flight.NewRecords(nil)
+	s := New(nil)
+	s.Facts = Facts{Core: core, Records: records, Flight: flight.New(flight.Config{Input: in, Limits: limits.Run{}.WithDefaults()}, core, records)}
+	core.Start()
+	for _, id := range []string{"1", "2"} {
+		s.Cancel(Cancellation{RequestID: id})
+	}
+	s.Core.Apply(dag.Cancel{})
+	if !s.Core.InFinally() {
+		t.Fatal("finally has not begun")
+	}
+	for _, id := range []string{"1", "2", ""} {
+		if effects, ok := s.Cancel(Cancellation{RequestID: id}); len(effects) > 0 || ok != (id != "") {
+			t.Errorf("%q: %v, %v", id, effects, ok)
+		}
+	}
+	if effects, _ := s.Cancel(Cancellation{RequestID: "3"}); len(effects) == 0 {
+		t.Errorf("a new one: %v", effects)
+	}
+}
+
 // The first cancellation counts, and the next execution knows who has sent it and what else was decided.
 func TestNextExecutionKnowsWhatPeopleHaveAsked(t *testing.T) {
 	t.Parallel()
@@ -61,7 +96,7 @@ func TestNextExecutionKnowsWhatPeopleHaveAsked(t *testing.T) {
 	next := New(carried.GetCarriedOut())
 	next.Facts = s.Facts
 	next.Restore(&carried)
-	if !next.IsCancelled || next.CancelledBy != "ann" || !next.HasCarriedOut("update") || next.cancelID != "1" || next.SubmittedBy != "eve" || !proto.Equal(next.Approval, s.Approval) {
+	if !next.IsCancelled || next.CancelledBy != "ann" || !next.HasCarriedOut("update") || strings.Join(next.cancelIDs, " ") != "1 2" || next.SubmittedBy != "eve" || !proto.Equal(next.Approval, s.Approval) {
 		t.Errorf("the next execution has %+v", next)
 	}
 }

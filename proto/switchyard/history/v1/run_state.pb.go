@@ -77,8 +77,8 @@ type RunState struct {
 	CarriedOut []string `protobuf:"bytes,23,rep,name=carried_out,json=carriedOut,proto3" json:"carried_out,omitempty"`
 	// State of `finally`; absent if it has neither begun nor been cancelled.
 	Finally *FinallyState `protobuf:"bytes,24,opt,name=finally,proto3" json:"finally,omitempty"`
-	// Request ID of the cancellation that ended the run's tasks; empty if there is none or if this is unknown.
-	CancelId string `protobuf:"bytes,25,opt,name=cancel_id,json=cancelId,proto3" json:"cancel_id,omitempty"`
+	// Request IDs of the newest cancellations that came before `finally` began. One that is sent again does not end `finally`.
+	CancelIds []string `protobuf:"bytes,25,rep,name=cancel_ids,json=cancelIds,proto3" json:"cancel_ids,omitempty"`
 	// When this generation becomes late; absent if it has no expected time, or if that has passed.
 	ExpectedAt    *timestamppb.Timestamp `protobuf:"bytes,26,opt,name=expected_at,json=expectedAt,proto3" json:"expected_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -283,11 +283,11 @@ func (x *RunState) GetFinally() *FinallyState {
 	return nil
 }
 
-func (x *RunState) GetCancelId() string {
+func (x *RunState) GetCancelIds() []string {
 	if x != nil {
-		return x.CancelId
+		return x.CancelIds
 	}
-	return ""
+	return nil
 }
 
 func (x *RunState) GetExpectedAt() *timestamppb.Timestamp {
@@ -304,7 +304,7 @@ type FinallyState struct {
 	Cancelled bool `protobuf:"varint,1,opt,name=cancelled,proto3" json:"cancelled,omitempty"`
 	// Predetermined outcome, as in RunState.abort; absent if the outcome is open.
 	Abort *v1.Run `protobuf:"bytes,2,opt,name=abort,proto3" json:"abort,omitempty"`
-	// Name of its first task that failed; empty if there is none.
+	// Name of its first task that failed; empty if none has.
 	FirstFailure string `protobuf:"bytes,3,opt,name=first_failure,json=firstFailure,proto3" json:"first_failure,omitempty"`
 	// When its time-out expires; absent if it has none.
 	DeadlineAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=deadline_at,json=deadlineAt,proto3" json:"deadline_at,omitempty"`
@@ -928,7 +928,7 @@ var File_switchyard_history_v1_run_state_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\n" +
-	"%switchyard/history/v1/run_state.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#switchyard/history/v1/attempt.proto\x1a#switchyard/history/v1/fan_out.proto\x1a!switchyard/history/v1/value.proto\x1a\x17switchyard/v1/run.proto\"\xd4\t\n" +
+	"%switchyard/history/v1/run_state.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a#switchyard/history/v1/attempt.proto\x1a#switchyard/history/v1/fan_out.proto\x1a!switchyard/history/v1/value.proto\x1a\x17switchyard/v1/run.proto\"\xd6\t\n" +
 	"\bRunState\x129\n" +
 	"\n" +
 	"created_at\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12@\n" +
@@ -959,8 +959,9 @@ const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\awaiting\x18\x16 \x01(\bR\awaiting\x12\x1f\n" +
 	"\vcarried_out\x18\x17 \x03(\tR\n" +
 	"carriedOut\x12=\n" +
-	"\afinally\x18\x18 \x01(\v2#.switchyard.history.v1.FinallyStateR\afinally\x12\x1b\n" +
-	"\tcancel_id\x18\x19 \x01(\tR\bcancelId\x12;\n" +
+	"\afinally\x18\x18 \x01(\v2#.switchyard.history.v1.FinallyStateR\afinally\x12\x1d\n" +
+	"\n" +
+	"cancel_ids\x18\x19 \x03(\tR\tcancelIds\x12;\n" +
 	"\vexpected_at\x18\x1a \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expectedAt\x1aZ\n" +
 	"\n" +
