@@ -80,6 +80,7 @@ func (y *Cluster) ask(document any, args ...string) error {
 type run struct {
 	ID         string             `json:"id"`
 	State      string             `json:"state"`
+	Reason     string             `json:"reason"`
 	Error      string             `json:"error"`
 	Generation int                `json:"generation"`
 	Problem    string             `json:"problem"`

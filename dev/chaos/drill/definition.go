@@ -11,6 +11,7 @@ import (
 type definition struct {
 	Name        string              `json:"name"`
 	Tasks       map[string]taskSpec `json:"tasks"`
+	Finally     map[string]taskSpec `json:"finally,omitempty"`
 	Concurrency map[string]any      `json:"concurrency,omitempty"`
 }
 

@@ -42,6 +42,7 @@ func Scenarios() []Scenario {
 		{Name: "old-attempts", Says: "Temporal is stopped for 5 s, 30 s and 5 min under tasks of 1 s, 6 min and 40 min; in a tenth of the time with -scale fast", run: oldAttempts},
 		{Name: "grown-leases", Says: "a worker with tasks of 7 min is cut off while their runs continue as new, are terminated, and are retried", run: grownLeases},
 		{Name: "restored-database", Says: "Temporal is killed and starts on a copy of its database from before a lease was raised", run: restoredDatabase},
+		{Name: "finally", Says: "kill -9 of the worker, and of dev --db, at every point of runs with finally", run: killFinally},
 		{Name: "dead-listener", Says: "a worker whose heartbeat arrives and whose polls for tasks hang", run: deadListener, patient: true},
 	}
 }
