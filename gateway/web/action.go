@@ -49,8 +49,6 @@ type Action struct {
 	// Forbidden is why the caller may not perform the action, or "".
 	Forbidden string
 	Fields    []Field
-	// Inputs are the fields that the caller fills in.
-	Inputs []inputField
 }
 
 // Field is a hidden field of a form.

@@ -3,37 +3,23 @@ package web
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/known/structpb"
 
 	"switchyard/gateway/auth"
-	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/definition"
-	"switchyard/workflows/names"
 )
 
 // taskActions are the actions on tasks and instances. Their fields are run and task.
 var taskActions = []actionKind{
-	{
-		verb: "approve-task", label: "Approve", call: runService + "ApproveTask", reason: true,
-		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
-			req := &v1.ApproveTaskRequest{Id: form.Get("run"), Task: form.Get("task"), Reason: form.Get(reasonField)}
-			var err error
-			if req.Input, err = approvalInput(ctx, s, form); err != nil {
-				return "", "", err
-			}
-			return capitalised(taskOf(req.GetId(), req.GetTask()) + " is approved."), "", errorOf(s.runs.ApproveTask(ctx, connect.NewRequest(req)))
-		},
-	},
+	taskAction("approve-task", "Approve", "ApproveTask", "", true, "%s is approved.", func(ctx context.Context, s services, run, task, reason string) error {
+		return errorOf(s.runs.ApproveTask(ctx, connect.NewRequest(&v1.ApproveTaskRequest{Id: run, Task: task, Reason: reason})))
+	}),
 	taskAction("reject-task", "Reject", "RejectTask", "Reject %s? It ends as rejected, which is a failure.", true, "%s is rejected.", func(ctx context.Context, s services, run, task, reason string) error {
 		return errorOf(s.runs.RejectTask(ctx, connect.NewRequest(&v1.RejectTaskRequest{Id: run, Task: task, Reason: reason})))
 	}),
@@ -89,6 +75,15 @@ func actionsOf(run, name string, t *v1.Task, caller *auth.Principal) []Action {
 	return actions
 }
 
+// forbidDecisions disables the buttons that approve or reject a task or a run, unless the reason is "".
+func forbidDecisions(actions []Action, why string) {
+	for i := range actions {
+		if why != "" && slices.Contains([]string{"approve-task", "reject-task", "approve-run", "reject-run"}, actions[i].Verb) {
+			actions[i].Forbidden = why
+		}
+	}
+}
+
 // taskVerbs returns the verbs of the actions that the state of a task allows.
 func taskVerbs(t *v1.Task) []string {
 	var verbs []string
@@ -118,30 +113,6 @@ func taskVerbs(t *v1.Task) []string {
 		}
 	}
 	return append(verbs, "cancel-task", "kill-task")
-}
-
-// approvalInput returns what a form fills in for an approval, or nil if the form has no inputs.
-func approvalInput(ctx context.Context, s services, form url.Values) (*structpb.Struct, error) {
-	isInput := func(name string) bool { return strings.HasPrefix(name, inputPrefix) }
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(form)), isInput) {
-		return nil, nil
-	}
-	def, err := messageOfCall(s.runs.GetRunDefinition(ctx, connect.NewRequest(&v1.GetRunDefinitionRequest{Id: form.Get("run")})))
-	if err != nil {
-		return nil, err
-	}
-	base := form.Get("task")
-	if of, _, isInstance := names.ParseInstanceName(base); isInstance {
-		base = of
-	}
-	declared := &v1.Definition{Inputs: definition.Approval(v1.TaskNamed(def.GetDefinition(), base)).GetInputs()}
-	typed := newInputForm(declared)
-	typed.fill(form)
-	input, err := typed.input(declared)
-	if err != nil {
-		return nil, rpcerror.Invalid("%w", err)
-	}
-	return input, nil
 }
 
 // capitalised returns a sentence with its first letter in upper case.

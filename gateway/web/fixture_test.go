@@ -58,11 +58,15 @@ type visitor struct {
 }
 
 // newVisitor returns a browser of a caller with a role, such as v1.RoleUser, on a page that calls f.
-func newVisitor(t *testing.T, f *servicetest.Fake, role string) *visitor {
+func newVisitor(t *testing.T, f *servicetest.Fake, role string, changes ...func(*Config)) *visitor {
 	t.Helper()
 	feeds := live.NewFeeds()
 	t.Cleanup(feeds.Close)
-	w := New(newVisitorConfig(t, f, feeds))
+	c := newVisitorConfig(t, f, feeds)
+	for _, change := range changes {
+		change(&c)
+	}
+	w := New(c)
 	return &visitor{t, w.Wrap(http.NotFoundHandler()), "sy_" + role, map[string]*http.Cookie{}}
 }
 

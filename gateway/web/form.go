@@ -70,7 +70,7 @@ func (w *Web) writeView(rw http.ResponseWriter, r *http.Request, status int, dat
 	}
 	page := frame{Title: content.Title, Content: content.HTML}
 	if isLive {
-		page.View = req.url()
+		page.View, page.Shape = req.url(), content.Shape
 	}
 	w.writePage(rw, r, status, page)
 }

@@ -4,6 +4,7 @@ package web
 // pattern.
 var forms = []form{
 	{pattern: editorPath, parameters: []string{"from"}, get: (*Web).showEditor, post: (*Web).postEditor},
+	{pattern: "/ui/runs/{run}/tasks/{task}", parameters: taskParameters, post: (*Web).postTask},
 	{pattern: "/ui/workflows/{workflow}", post: (*Web).postWorkflow},
 	{pattern: "/ui/schedules/{schedule}", post: (*Web).postSchedule},
 }

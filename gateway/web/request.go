@@ -16,6 +16,8 @@ type request struct {
 	values map[string]string
 	query  url.Values
 	caller *auth.Principal
+	// isPersonal is set if the view depends on the name of the caller.
+	isPersonal bool
 }
 
 // url returns the canonical address of the view.
@@ -26,10 +28,10 @@ func (r request) url() string {
 	return r.path
 }
 
-// key identifies the content of the view: callers with the same rights share it.
+// key identifies the content of the view. Callers with the same rights share it, unless the view is personal.
 func (r request) key() string {
 	rights := r.caller.Role.Word()
-	if !r.caller.SeesAll() {
+	if r.isPersonal || !r.caller.SeesAll() {
 		rights += " " + r.caller.Name
 	}
 	return r.url() + "\x00" + rights
@@ -40,7 +42,7 @@ func (r request) callerContext(ctx context.Context) context.Context { return aut
 
 // requestOf parses the request for a view. Unknown parameters are errors.
 func (v view) requestOf(r *http.Request) (request, error) {
-	req := request{path: r.URL.EscapedPath(), values: map[string]string{}, query: url.Values{}, caller: auth.From(r.Context())}
+	req := request{path: r.URL.EscapedPath(), values: map[string]string{}, query: url.Values{}, caller: auth.From(r.Context()), isPersonal: v.isPersonal}
 	for part := range strings.SplitSeq(v.pattern, "/") {
 		if name, ok := strings.CutPrefix(part, "{"); ok {
 			name = strings.TrimRight(name, ".}")

@@ -17,6 +17,7 @@ import (
 type view struct {
 	pattern    string   // pattern of http.ServeMux
 	parameters []string // allowed query parameters
+	isPersonal bool     // depends on the name of the caller, and not on its rights alone
 	// open opens the source of the view's data. The source makes its calls in the name of the caller.
 	open func(w *Web, req request) viewSource
 	// fill completes the HTML of a new page with content that updates do not carry. Optional.

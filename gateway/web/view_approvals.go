@@ -1,12 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"context"
 
 	"connectrpc.com/connect"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -32,7 +34,9 @@ type approvalRow struct {
 	Message       string
 	By            string
 	Since         *timestamppb.Timestamp
-	Actions       []Action
+	// Form leads to the page of a task that asks for inputs, or may do so. It is nil for others.
+	Form    *link
+	Actions []Action
 }
 
 // LiveID returns the id of the block.
@@ -44,7 +48,7 @@ func (r approvalRow) LiveID() string {
 }
 
 func openApprovals(w *Web, req request) viewSource {
-	pending, owners := &runHeaders{}, &runHeaders{}
+	pending, owners, specs := &runHeaders{}, &runHeaders{}, &approvalSpecs{}
 	return newPolledSource(func(ctx context.Context) (viewData, error) {
 		tasks, runs, err := waitingApprovals(ctx, w.services)
 		if err != nil {
@@ -53,22 +57,39 @@ func openApprovals(w *Web, req request) viewSource {
 		runs = pending.pendingApproval(ctx, w.services, runs)
 		view := approvalsView{More: tasks.GetNextPageToken() != "" || runs.GetNextPageToken() != "", Warnings: tasks.GetWarnings()}
 		for _, run := range runs.GetItems() {
-			view.Waiting = append(view.Waiting, approvalRow{
+			row := approvalRow{
 				Run: run.GetId(), Workflow: run.GetName(), By: run.GetSubmittedBy(), Since: run.GetCreatedAt(), Message: "may this run start?",
 				Actions: []Action{approveRun(run, req.caller), newAction("reject-run", run.GetId(), req.caller, "run", run.GetId())},
-			})
-		}
-		by := owners.readHeaders(ctx, w.services, runsOf(tasks.GetItems()))
-		for _, t := range tasks.GetItems() {
-			about := "task " + t.GetTask() + " of run " + t.GetRun()
-			row := approvalRow{Run: t.GetRun(), Workflow: t.GetWorkflow(), Task: t.GetTask(), Message: t.GetError(), By: by[t.GetRun()].GetSubmittedBy(), Since: sinceWhen(t)}
-			for _, verb := range []string{"approve-task", "reject-task"} {
-				row.Actions = append(row.Actions, newAction(verb, about, req.caller, "run", t.GetRun(), "task", t.GetTask()))
+			}
+			if req.caller.Owns(run.GetSubmittedBy()) {
+				forbidDecisions(row.Actions, req.caller.Name+" submitted the run; another operator must decide about it")
 			}
 			view.Waiting = append(view.Waiting, row)
 		}
+		by := owners.readHeaders(ctx, w.services, runsOf(tasks.GetItems()))
+		asked := specs.read(ctx, w.services, tasks.GetItems())
+		for _, t := range tasks.GetItems() {
+			view.Waiting = append(view.Waiting, w.waitingTask(t, by[t.GetRun()].GetSubmittedBy(), asked[t], req.caller))
+		}
 		return viewData{"Approvals", "approvals", view}, nil
 	})
+}
+
+// waitingTask returns the row of an approval task of a run of owner.
+func (w *Web) waitingTask(t *v1.ListedTask, owner string, spec *v1.ApprovalSpec, caller *auth.Principal) approvalRow {
+	row := approvalRow{Run: t.GetRun(), Workflow: t.GetWorkflow(), Task: t.GetTask(), Message: t.GetError(), By: owner, Since: sinceWhen(t)}
+	forbidden := w.whyNotApprover(t.GetTask(), spec, owner, caller)
+	verbs := []string{"approve-task", "reject-task"}
+	if spec == nil || len(spec.GetInputs()) > 0 {
+		form := newLink("Approve", taskURL(t.GetRun(), t.GetTask())+"#approve", runService+"ApproveTask", caller)
+		form.Forbidden = cmp.Or(forbidden, form.Forbidden)
+		row.Form, verbs = &form, verbs[1:]
+	}
+	for _, verb := range verbs {
+		row.Actions = append(row.Actions, newAction(verb, taskOf(t.GetRun(), t.GetTask()), caller, "run", t.GetRun(), "task", t.GetTask()))
+	}
+	forbidDecisions(row.Actions, forbidden)
+	return row
 }
 
 // sinceWhen returns when a listed task entered its state, as far as is known.

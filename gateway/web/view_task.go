@@ -36,13 +36,15 @@ type taskSource struct {
 	run       *v1.Run
 	of        *v1.Task // the task in the run; for an instance, its task
 	yaml      string
-	inputs    []inputField // of an approval
+	approval  *v1.ApprovalSpec // nil unless the task is of type approval
 	reasons   explainer
 	events    assignments
 	instances instanceList
 }
 
-func openTask(w *Web, req request) viewSource {
+func openTask(w *Web, req request) viewSource { return newTaskSource(w, req) }
+
+func newTaskSource(w *Web, req request) *taskSource {
 	s := &taskSource{w: w, req: req, name: req.values["task"]}
 	s.reasons.ask = func(ctx context.Context) (*v1.ExplainTaskResponse, error) {
 		return messageOfCall(w.services.runs.ExplainTask(ctx, connect.NewRequest(&v1.ExplainTaskRequest{Id: req.values["run"], Task: s.name})))
@@ -61,6 +63,7 @@ type taskView struct {
 	Of       string // task of the instance, or "" if it is not an instance
 	Task     *v1.Task
 	Actions  []Action
+	Form     *approvalForm // nil unless the task waits for an approval with inputs
 	Attempts []attemptRow
 	Why      whyView
 	Parents  []parentRow
@@ -70,8 +73,8 @@ type taskView struct {
 	Log      *logChoice // nil if the task has no log
 }
 
-// shape implements shaped: a fan-out has different page parts.
-func (v taskView) shape() string { return fmt.Sprint(v.Split != nil, v.Log != nil) }
+// shape implements shaped: a fan-out and an approval have different page parts.
+func (v taskView) shape() string { return fmt.Sprint(v.Split != nil, v.Log != nil, v.Form != nil) }
 
 // attemptRow is an ended or current attempt.
 type attemptRow struct {
@@ -113,11 +116,7 @@ func (s *taskSource) load(ctx context.Context) (viewData, error) {
 	t := view.Task
 	view.Run, view.YAML = s.run, s.yaml
 	view.Actions = actionsOf(s.run.GetId(), s.name, t, s.req.caller)
-	for i := range view.Actions {
-		if view.Actions[i].Verb == "approve-task" {
-			view.Actions[i].Inputs = s.inputs
-		}
-	}
+	s.askForApproval(&view)
 	view.Attempts = attemptRows(s.req, t)
 	view.Result = newResultView(s.req, t.GetResult())
 	if view.Parents, err = s.parents(ctx, t); err != nil {
@@ -152,11 +151,24 @@ func (s *taskSource) loadRun(ctx context.Context, base string) error {
 			s.yaml = string(text)
 		}
 		if task.GetType() == v1.TypeApproval {
-			s.inputs = newInputForm(&v1.Definition{Inputs: definition.Approval(task).GetInputs()}).Fields
+			s.approval = definition.Approval(task)
 		}
 	}
 	s.run, s.of = res.GetRun(), of
 	return nil
+}
+
+// askForApproval adds why the caller may not decide about an approval task, and the form of its inputs in the place of a button.
+func (s *taskSource) askForApproval(view *taskView) {
+	forbidden := s.w.whyNotApprover(s.name, s.approval, s.run.GetSubmittedBy(), s.req.caller)
+	view.Actions = slices.DeleteFunc(view.Actions, func(a Action) bool {
+		if a.Verb != "approve-task" {
+			return false
+		}
+		view.Form = newApprovalForm(s.approval, s.req.path, s.req.caller, forbidden)
+		return view.Form != nil
+	})
+	forbidDecisions(view.Actions, forbidden)
 }
 
 // parents returns the upstream tasks of a task with their states.

@@ -182,7 +182,7 @@ func (w *Web) postWorkflow(rw http.ResponseWriter, r *http.Request, req request,
 			return // the response redirects to the new run
 		}
 	}
-	view.Form.showError(err)
+	view.Form.showError(err, "Nothing was started")
 	w.writeView(rw, r, statusOf(err), viewData{"Workflow " + view.Name, "workflow", view}, req, true)
 }
 

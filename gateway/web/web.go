@@ -28,6 +28,8 @@ type Config struct {
 	// Lock authenticates requests. Web sets its field Refuse.
 	Lock   auth.Lock
 	Bounds *edge.Bounds
+	// FourEyes refuses decisions about tasks by who submitted their run.
+	FourEyes bool
 	// Version is the version of the program.
 	Version string
 	Now     func() time.Time

@@ -212,8 +212,9 @@ func TestRefusedAddresses(t *testing.T) {
 }
 
 func TestCallersWithDifferentRightsShareNoView(t *testing.T) {
+	isPersonal := false
 	req := func(name string, role v1.Role) string {
-		return request{path: "/ui/runs", query: url.Values{}, caller: &auth.Principal{Name: name, Role: role}}.key()
+		return request{path: "/ui/runs", query: url.Values{}, caller: &auth.Principal{Name: name, Role: role}, isPersonal: isPersonal}.key()
 	}
 	if req("ann", v1.Role_ROLE_USER) == req("bob", v1.Role_ROLE_USER) {
 		t.Error("two users share a view")
@@ -223,6 +224,9 @@ func TestCallersWithDifferentRightsShareNoView(t *testing.T) {
 	}
 	if req("ann", v1.Role_ROLE_OPERATOR) != req("bob", v1.Role_ROLE_OPERATOR) {
 		t.Error("two operators share no view")
+	}
+	if isPersonal = true; req("ann", v1.Role_ROLE_OPERATOR) == req("bob", v1.Role_ROLE_OPERATOR) {
+		t.Error("two operators share a personal view")
 	}
 }
 

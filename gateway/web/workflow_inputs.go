@@ -170,8 +170,8 @@ func (f *inputForm) input(def *v1.Definition) (*structpb.Struct, error) {
 	return definition.ParseInput(def, pairs, nil)
 }
 
-// showError shows an error at the fields that it names, or above the form.
-func (f *inputForm) showError(err error) {
+// showError shows an error at the fields that it names, or above the form. failed says what has not happened.
+func (f *inputForm) showError(err error, failed string) {
 	if err == nil {
 		return
 	}
@@ -183,9 +183,9 @@ func (f *inputForm) showError(err error) {
 			f.Notes = append(f.Notes, n)
 		}
 	}
-	f.Failed = "Nothing was started."
+	f.Failed = failed + "."
 	if rest := len(f.Notes); rest == 0 {
-		f.Failed = "Nothing was started; see the problems at the inputs."
+		f.Failed = failed + "; see the problems at the inputs."
 	}
 }
 

@@ -1,8 +1,10 @@
 package definition
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
@@ -34,6 +36,24 @@ func ReminderDelay(spec *v1.ApprovalSpec) time.Duration { return duration(spec.G
 
 // DecisionFields returns the fields of the output of an approval that say who decided, when and why.
 func DecisionFields() []string { return []string{"approvals", "at", "by", "reason"} }
+
+// WhyNotApprover returns why a person may not decide about an approval task, or "" if the person is one of its approvers.
+func WhyNotApprover(task string, approvers *v1.Approvers, name, role string, isSubmitter bool) string {
+	if isSubmitter && approvers.GetNot() == v1.NotSubmitter {
+		return fmt.Sprintf("%s submitted the run; another person must decide about task %s", name, task)
+	}
+	roles, people := approvers.GetRoles(), approvers.GetNames()
+	hasRole := slices.ContainsFunc(roles, func(least string) bool { return v1.ParseRole(role).Includes(v1.ParseRole(least)) })
+	if len(roles)+len(people) == 0 || hasRole || slices.Contains(people, name) {
+		return ""
+	}
+	var wanted []string
+	if len(roles) > 0 {
+		wanted = append(wanted, "the role "+strings.Join(roles, " or "))
+	}
+	wanted = append(wanted, people...)
+	return fmt.Sprintf("task %s requires a decision by %s; %s has the role %s", task, strings.Join(wanted, " or "), name, role)
+}
 
 // approvalRules checks the spec of an approval.
 type approvalRules struct{ *decoder }

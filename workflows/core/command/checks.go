@@ -3,8 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -168,27 +166,11 @@ func (s *State) mayReject(i int, c *historyv1.TaskCommand) *Refusal {
 		return refuse("task %s is %s; it is not waiting for approval", name, s.Flight.Shown(i))
 	}
 	if d := c.GetDecision(); d != nil { // an unsigned decision carries no role and no proven name
-		return s.mayDecide(name, a.Spec.GetApprovers(), d)
+		if why := a.WhyNotApprover(name, d, d.GetIsSubmitter() || d.GetBy() == s.SubmittedBy); why != "" {
+			return refuseAs(names.NotAllowedError, "%s", why)
+		}
 	}
 	return nil
-}
-
-// mayDecide checks whether a person is one of the approvers of a task.
-func (s *State) mayDecide(task string, approvers *v1.Approvers, d *historyv1.Decision) *Refusal {
-	if isSubmitter := d.GetIsSubmitter() || d.GetBy() == s.SubmittedBy; isSubmitter && approvers.GetNot() == v1.NotSubmitter {
-		return refuseAs(names.NotAllowedError, "%s submitted the run; another person must decide about task %s", d.GetBy(), task)
-	}
-	roles, people := approvers.GetRoles(), approvers.GetNames()
-	hasRole := slices.ContainsFunc(roles, func(role string) bool { return v1.ParseRole(d.GetRole()).Includes(v1.ParseRole(role)) })
-	if len(roles)+len(people) == 0 || hasRole || slices.Contains(people, d.GetBy()) {
-		return nil
-	}
-	var wanted []string
-	if len(roles) > 0 {
-		wanted = append(wanted, "the role "+strings.Join(roles, " or "))
-	}
-	wanted = append(wanted, people...)
-	return refuseAs(names.NotAllowedError, "task %s requires a decision by %s; %s has the role %s", task, strings.Join(wanted, " or "), d.GetBy(), d.GetRole())
 }
 
 // decidedBefore returns who decided task i and when, to be appended to its state, or "" if that is unknown.

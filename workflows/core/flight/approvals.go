@@ -46,6 +46,11 @@ func (a *Approval) Fill(given *structpb.Struct) (*structpb.Struct, error) {
 	return filled, nil
 }
 
+// WhyNotApprover returns why the person of a signed decision may not decide about the task, or "" if the person may.
+func (a *Approval) WhyNotApprover(task string, d *historyv1.Decision, isSubmitter bool) string {
+	return definition.WhyNotApprover(task, a.Spec.GetApprovers(), d.GetBy(), d.GetRole(), isSubmitter)
+}
+
 // needed returns how many people must approve.
 func (a *Approval) needed() int { return max(1, int(a.Spec.GetApprovals())) }
 
