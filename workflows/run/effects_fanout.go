@@ -111,7 +111,7 @@ func (r *run) openPartitions() {
 
 // partitionFacts returns what a report of this partition tells.
 func (r *run) partitionFacts() fanout.Facts {
-	return fanout.Facts{Counts: r.flight.InstanceCounts(0), DurationEstimate: r.flight.DurationEstimate(0), Nodes: r.wanted.Nodes}
+	return fanout.Facts{Counts: r.flight.InstanceCounts(0), DurationEstimate: r.flight.DurationEstimate(0), Nodes: r.wanted.Nodes, LeftOn: r.flight.LeftOn()}
 }
 
 // report sends the run the state of this partition if it has changed.

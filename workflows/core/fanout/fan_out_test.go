@@ -2,6 +2,7 @@ package fanout
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,6 +104,34 @@ func TestReports(t *testing.T) {
 		}
 		if got := texts(s, effects); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}
+
+// What is left of a cancelled task is known once all of its open partitions have said it, and after the run has continued as new.
+func TestTaskIsLeftOnNodesOfAllOpenPartitions(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		first, second []string
+		isOver        bool // of the second
+		want          []string
+	}{
+		"both":                {[]string{"b", "c"}, []string{"a", "b"}, false, []string{"a", "b", "c"}},
+		"the second has more": {[]string{"b"}, nil, false, nil},
+		"the second is over":  {[]string{"b"}, nil, true, []string{"b"}},
+	} {
+		s, m := openState(t)
+		p := reports(map[string]int32{v1.TaskRunning: 100}, map[string]int32{v1.TaskRunning: 100}, false)
+		p[0].LeftOn, p[1].LeftOn, p[1].Over = test.first, test.second, test.isOver
+		s.Reported(p[0])
+		s.Reported(p[1])
+		next := newState(t, &v1.TaskDefinition{})
+		count := int32(200)
+		next.records.Restore(0, &historyv1.TaskState{Task: &v1.Task{Count: &count}, Partitions: m.partitions}, true)
+		for _, state := range []*State{s, next} {
+			if got := state.records.Of(0).LeftOn; !slices.Equal(got, test.want) {
+				t.Errorf("%s: it is left on %v", name, got)
+			}
 		}
 	}
 }
@@ -338,5 +367,9 @@ func TestAddOutputs(t *testing.T) {
 	}
 	if got := req.GetPartitions(); len(got) != 2 || got[0].GetState() != v1.TaskLost || got[0].GetCount() != 100 || got[1].GetState() != v1.TaskSkipped || got[1].GetCount() != 100 {
 		t.Errorf("outputs %v", got)
+	}
+	m.partitions[0].LeftOn = []string{"n"}
+	if s.AddOutputs(req, 0); req.GetPartitions()[2].GetState() != v1.TaskCancelled {
+		t.Errorf("outputs of a partition on silent nodes: %v", req.GetPartitions()[2])
 	}
 }

@@ -3,6 +3,7 @@ package fanout
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"time"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -23,6 +24,7 @@ const runGone = "cancelled: the run that started it has ended"
 type report struct {
 	at       time.Time // of the newest report
 	counts   map[string]int32
+	leftOn   []string
 	failed   bool // a failure has been reported
 	wanted   bool // the run has asked for a report
 	timed    bool // a ReportLater is in effect
@@ -34,6 +36,7 @@ type Facts struct {
 	Counts           map[string]int32 // of its instances in each state, as people see them
 	DurationEstimate *historyv1.DurationEstimate
 	Nodes            []string // that it has used
+	LeftOn           []string // see PartitionReport.left_on
 }
 
 // Report sends the run the state of this partition if it has changed, once its instances are known.
@@ -45,7 +48,7 @@ func (s *State) Report(now time.Time, f Facts, draining bool) []Effect {
 	failed := r.failed || s.failedInstance() >= 0
 	switch wait := reportEvery - now.Sub(r.at); {
 	//workflowcheck:ignore (whether two maps are the same does not depend on the order)
-	case !r.wanted && !s.hasUnsent() && maps.Equal(r.counts, f.Counts):
+	case !r.wanted && !s.hasUnsent() && maps.Equal(r.counts, f.Counts) && slices.Equal(r.leftOn, f.LeftOn):
 	case r.wanted || failed && !r.failed || wait <= 0 || draining && s.hasUnsent():
 		r.failed = failed
 		p := s.newReport(now, f)
@@ -72,12 +75,12 @@ func (s *State) LastReport(now time.Time, f Facts) *historyv1.PartitionReport {
 // newReport returns the state of this partition.
 func (s *State) newReport(now time.Time, f Facts) *historyv1.PartitionReport {
 	r, part := &s.report, s.Input.GetPartition()
-	r.at, r.wanted, r.counts = now, false, f.Counts
+	r.at, r.wanted, r.counts, r.leftOn = now, false, f.Counts, f.LeftOn
 	// Revisions also increase from one execution to the next.
 	r.revision = max(r.revision+1, now.UnixMicro())
 	p := &historyv1.PartitionReport{
 		Task: part.GetTask(), From: part.GetFrom(), Generation: part.GetGeneration(), Chain: part.GetChain(), Revision: r.revision, Counts: r.counts,
-		DurationEstimate: f.DurationEstimate, Nodes: f.Nodes,
+		DurationEstimate: f.DurationEstimate, Nodes: f.Nodes, LeftOn: f.LeftOn,
 	}
 	if i := s.failedInstance(); i >= 0 {
 		p.Failure = phrase.Because(s.core.Name(i), s.core.Task(i).Error)

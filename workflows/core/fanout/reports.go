@@ -9,6 +9,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/core/flight"
 )
 
 // Reported applies the report of a child, which it changes.
@@ -109,9 +110,10 @@ func (s *State) reported(m *fanOut) {
 	}
 }
 
-// count records the number of instances in each state.
+// count records the number of instances in each state, and what is left after a cancellation.
 func (s *State) count(m *fanOut, counts map[string]int32) {
-	s.records.At(m.task).Counts = counts
+	rec := s.records.At(m.task)
+	rec.Counts, rec.LeftOn = counts, flight.LeftOnIn(m.partitions)
 	s.do(Show{Task: m.task})
 }
 

@@ -133,8 +133,11 @@ func (s *State) AddOutputs(req *historyv1.CollectRequest, task int) bool {
 		part := &historyv1.CollectPartition{Key: p.GetOutputs(), Count: int32(m.partitionEnd(k)) - p.GetFrom()}
 		if part.Key == "" && p.GetCounts()[v1.TaskCompleted] != part.Count {
 			part.State = v1.TaskLost // its child left no list
-			if p.GetState() == v1.TaskCancelled || p.GetState() == v1.TaskKilled {
+			switch {
+			case p.GetState() == v1.TaskCancelled || p.GetState() == v1.TaskKilled:
 				part.State = p.GetState()
+			case len(p.GetLeftOn()) > 0: // it is still open, on silent nodes
+				part.State = v1.TaskCancelled
 			}
 		}
 		req.Partitions = append(req.Partitions, part)

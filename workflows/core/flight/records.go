@@ -42,6 +42,8 @@ type Record struct {
 	Items     *historyv1.Items // evaluated list of a foreach; nil if the definition holds the list
 	// Counts holds how many of its instances are in each state, as people see it, if other workflows run them; otherwise nil.
 	Counts map[string]int32
+	// LeftOn holds the nodes of its attempts in other workflows, if it was cancelled and nothing but these is left of it.
+	LeftOn []string
 	// CachedFrom is the run whose result it has reused, and ChildRun the newest run that it has started, or "".
 	CachedFrom, ChildRun string
 	// Reopenings is how often it has begun anew after its end, in this execution.
@@ -210,7 +212,7 @@ func (rs *Records) Restore(i int, t *historyv1.TaskState, hasInstances bool) {
 	if hasInstances {
 		r.Items = t.GetItems()
 		if len(t.GetPartitions()) > 0 {
-			r.Counts = task.GetCounts()
+			r.Counts, r.LeftOn = task.GetCounts(), LeftOnIn(t.GetPartitions())
 		}
 	}
 	if t.GetReadyAt() != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/phrase"
@@ -32,7 +33,7 @@ func (s *State) ExcuseSilent() []Effect {
 		s.do(Raise{dag.BeginFinally{}})
 		return s.take()
 	}
-	if !s.isSeekingSilent && slices.ContainsFunc(left, func(i int) bool { return s.AttemptOf(i) != nil }) {
+	if !s.isSeekingSilent && slices.ContainsFunc(left, func(i int) bool { return len(s.nodesOf(i)) > 0 }) {
 		s.isSeekingSilent = true
 		s.do(After{findSilentPause, "look for silent nodes", Timer{kind: silenceTimer}})
 	}
@@ -49,25 +50,65 @@ func (s *State) leftOfTasks() (left []int) {
 	return left
 }
 
-// SilenceOf returns since when the node of a task has been silent, or "" if it is not known to be.
-func (s *State) SilenceOf(i int) string {
-	own, u := s.records.Of(i), s.AttemptOf(i)
-	switch {
-	case own.Silent != "" || own.Away != "":
-		return cmp.Or(own.Silent, own.Away)
-	case u == nil || s.silentSince[u.Node].IsZero():
-		return ""
+// LeftOn returns the nodes of the attempts that are left, sorted, if the run was cancelled and nothing else is left of its tasks.
+func (s *State) LeftOn() (nodes []string) {
+	if !s.core.Cancelled() {
+		return nil
 	}
-	return phrase.Silence(u.Node, s.silentSince[u.Node])
+	for _, i := range s.leftOfTasks() {
+		on := s.nodesOf(i)
+		if len(on) == 0 {
+			return nil
+		}
+		nodes = append(nodes, on...)
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// LeftOnIn returns the nodes of the attempts that are left in partitions, sorted, if all open ones were cancelled and nothing else is left of them.
+func LeftOnIn(partitions []*historyv1.PartitionReport) (nodes []string) {
+	for _, p := range partitions {
+		switch {
+		case p.GetOver():
+		case len(p.GetLeftOn()) == 0:
+			return nil
+		default:
+			nodes = append(nodes, p.GetLeftOn()...)
+		}
+	}
+	slices.Sort(nodes)
+	return slices.Compact(nodes)
+}
+
+// nodesOf returns the nodes of the attempts that are left of a task. There are several if its instances run in partitions.
+func (s *State) nodesOf(i int) []string {
+	if u := s.AttemptOf(i); u != nil {
+		return []string{u.Node}
+	}
+	return s.records.Of(i).LeftOn
+}
+
+// SilenceOf returns since when the node of a task, or the first of its nodes, has been silent, or "" unless all of them are known to be.
+func (s *State) SilenceOf(i int) (silence string) {
+	if own := s.records.Of(i); own.Silent != "" || own.Away != "" {
+		return cmp.Or(own.Silent, own.Away)
+	}
+	for _, node := range s.nodesOf(i) {
+		since := s.silentSince[node]
+		if since.IsZero() {
+			return ""
+		}
+		silence = cmp.Or(silence, phrase.Silence(node, since))
+	}
+	return silence
 }
 
 // findSilent looks for silent nodes among those of the attempts that are left.
 func (s *State) findSilent() {
 	var nodes []string
 	for _, i := range s.leftOfTasks() {
-		if u := s.AttemptOf(i); u != nil {
-			nodes = append(nodes, u.Node)
-		}
+		nodes = append(nodes, s.nodesOf(i)...)
 	}
 	slices.Sort(nodes)
 	s.isSeekingSilent = len(nodes) > 0

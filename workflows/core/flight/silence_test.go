@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -44,5 +46,47 @@ func TestFinallyDoesNotWaitForSilentNodes(t *testing.T) {
 	}
 	if p.AttemptOf(0) == nil {
 		t.Error("the attempt is no longer in flight, so it would give up its lock")
+	}
+}
+
+// TestFinallyDoesNotWaitForSilentNodesOfPartitions checks that a task in partitions is silent once all nodes are on which it is left.
+func TestFinallyDoesNotWaitForSilentNodesOfPartitions(t *testing.T) {
+	t.Parallel()
+	def := tasks("a")
+	def.Finally = map[string]*v1.TaskDefinition{"tell": {Type: v1.TypeShell}}
+	def.Tasks["a"].Parallel = structpb.NewNumberValue(200)
+	p := begin(t, def)
+	p.core.Apply(dag.Expanded{Count: 200, Partitioned: true})
+	p.core.Apply(dag.Cancel{})
+	if effects := p.ExcuseSilent(); len(effects) > 0 {
+		t.Fatalf("before its partitions have reported: %v", effects)
+	}
+	p.records.At(0).LeftOn = []string{"m", "n"}
+	p.ExcuseSilent()
+	effects := p.Due(Timer{kind: silenceTimer}, start)
+	if find, ok := effects[0].(FindSilent); !ok || !slices.Equal(find.Nodes, []string{"m", "n"}) {
+		t.Fatalf("after a while: %v", effects)
+	}
+	p.FoundSilent(map[string]time.Time{"n": start})
+	if _, again := p.ExcuseSilent()[0].(After); !again {
+		t.Error("one node lives, and is not looked for again")
+	}
+	p.FoundSilent(map[string]time.Time{"m": start, "n": start})
+	effects = p.ExcuseSilent()
+	if raised, ok := effects[len(effects)-1].(Raise); !ok || raised.Event != (dag.BeginFinally{}) {
+		t.Fatalf("both nodes are silent: %v", effects)
+	}
+}
+
+// TestPartitionSaysWhereItIsLeft checks that a workflow names the nodes of its attempts once it was cancelled and has nothing else.
+func TestPartitionSaysWhereItIsLeft(t *testing.T) {
+	t.Parallel()
+	p := attended(t, tasks("a"))
+	if nodes := p.LeftOn(); nodes != nil {
+		t.Errorf("before the cancellation, it is left on %v", nodes)
+	}
+	p.core.Apply(dag.Cancel{})
+	if nodes := p.LeftOn(); !slices.Equal(nodes, []string{"n"}) {
+		t.Errorf("it is left on %v", nodes)
 	}
 }

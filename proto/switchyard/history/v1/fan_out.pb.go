@@ -427,6 +427,8 @@ type PartitionReport struct {
 	Nodes []string `protobuf:"bytes,16,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// Number of failed instances that would fail again, as in TaskState.final.
 	FinalFailures int32 `protobuf:"varint,17,opt,name=final_failures,json=finalFailures,proto3" json:"final_failures,omitempty"`
+	// Nodes of the attempts that are left, if the partition was cancelled and nothing else is left of it; otherwise empty.
+	LeftOn        []string `protobuf:"bytes,18,rep,name=left_on,json=leftOn,proto3" json:"left_on,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -578,6 +580,13 @@ func (x *PartitionReport) GetFinalFailures() int32 {
 		return x.FinalFailures
 	}
 	return 0
+}
+
+func (x *PartitionReport) GetLeftOn() []string {
+	if x != nil {
+		return x.LeftOn
+	}
+	return nil
 }
 
 // ContextUpdate is the update of one instance to the context of the run.
@@ -1017,7 +1026,7 @@ const file_switchyard_history_v1_fan_out_proto_rawDesc = "" +
 	"\x06killed\x18\x04 \x01(\tR\x06killed\x12\x1f\n" +
 	"\vhalt_reason\x18\x05 \x01(\tR\n" +
 	"haltReason\x12#\n" +
-	"\rcancel_reason\x18\x06 \x01(\tR\fcancelReason\"\x99\x05\n" +
+	"\rcancel_reason\x18\x06 \x01(\tR\fcancelReason\"\xb2\x05\n" +
 	"\x0fPartitionReport\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x05R\x04from\x12\x1a\n" +
@@ -1038,7 +1047,8 @@ const file_switchyard_history_v1_fan_out_proto_rawDesc = "" +
 	"\x05first\x18\x0e \x01(\tR\x05first\x12\x14\n" +
 	"\x05chain\x18\x0f \x01(\tR\x05chain\x12\x14\n" +
 	"\x05nodes\x18\x10 \x03(\tR\x05nodes\x12%\n" +
-	"\x0efinal_failures\x18\x11 \x01(\x05R\rfinalFailures\x1a9\n" +
+	"\x0efinal_failures\x18\x11 \x01(\x05R\rfinalFailures\x12\x17\n" +
+	"\aleft_on\x18\x12 \x03(\tR\x06leftOn\x1a9\n" +
 	"\vCountsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x01\"X\n" +
