@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/structpb"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 )
@@ -88,5 +89,31 @@ func TestPartitionSaysWhereItIsLeft(t *testing.T) {
 	p.core.Apply(dag.Cancel{})
 	if nodes := p.LeftOn(); !slices.Equal(nodes, []string{"n"}) {
 		t.Errorf("it is left on %v", nodes)
+	}
+}
+
+// TestTaskInFinallyWaitsForLockOnSilentNode checks that a task in finally does not get the lock of a cancelled task on a silent node
+// before the end of that task is known.
+func TestTaskInFinallyWaitsForLockOnSilentNode(t *testing.T) {
+	t.Parallel()
+	def := locked()
+	def.Finally = map[string]*v1.TaskDefinition{"tell": {Type: v1.TypeShell, Mutex: "db"}}
+	p := begin(t, def)
+	p.admit()
+	p.lockCalls()
+	p.fly(p.Granted(&historyv1.Granted{Lock: "task:db", Claim: "migrate#1", Asker: "original"}, start))
+	p.assign()
+	p.round()
+	p.Dispatched(p.NextDispatch())
+	p.round(dag.Cancel{})
+	p.FoundSilent(map[string]time.Time{"n": start})
+	p.fly(p.ExcuseSilent())
+	p.round()
+	p.admit()
+	if u := p.UnitOf(1); u == nil || u.Phase != Locking {
+		t.Fatalf("tell is %v", u)
+	}
+	if got := p.lockCalls(); got != "+task:db tell#1" {
+		t.Errorf("while the node is silent: locks %q", got)
 	}
 }
