@@ -2,6 +2,7 @@ package cli
 
 import (
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,7 @@ type fleetFlags struct {
 	leader   election.Timing
 	cleanup  time.Duration
 	allow    []string
+	notify   string
 }
 
 // The default time-outs of --pickup-timeout. A machine may have to fetch a large image before its node has room for the next.
@@ -58,6 +60,7 @@ func (o *fleetFlags) add(f *pflag.FlagSet) {
 	f.DurationVar(&o.leader.Lease, "leader-lease", election.DefaultLease, "how long the leading gateway may be silent before another one leads; while it cannot reach Temporal, it stops leading a fifth of that time earlier")
 	f.DurationVar(&o.leader.Renewal, "leader-renewal", election.DefaultRenewal, "how often the leading gateway renews its lease; at most a third of --leader-lease")
 	f.StringSliceVar(&o.allow, "notify-allow", nil, "hosts that notifications may be sent to although their addresses are not on the public internet: names or addresses such as hooks.internal or 10.0.0.7")
+	f.StringVar(&o.notify, "notify-file", "", "file with whom to tell about all runs that no other run has started: a list, in YAML or JSON, of entries as in notify of a definition; give it to all gateways of a fleet")
 	f.DurationVar(&o.cleanup, "cleanup-interval", workers.DefaultCleanupInterval, "how often the leading gateway removes what has expired from the store, by --retention")
 }
 
@@ -96,6 +99,9 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 			return exit.Usagef("--notify-allow %s: name each host or address by itself, such as hooks.internal or 10.0.0.7, without scheme or port", host)
 		}
 	}
+	if cfg.Notify, err = readNotify(o.notify); err != nil {
+		return err
+	}
 	cfg.Weights, cfg.Leader, cfg.CleanupInterval, cfg.NotifyAllow = weights, o.leader, o.cleanup, o.allow
 	cfg.Defaults = definition.RunDefaults{Timeout: o.timeout, MaxParallel: o.parallel, PickupTimeout: pickup, PickupTimeouts: pickups}
 	if o.suspects > 1 { // the default is not stored
@@ -111,6 +117,22 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 		cfg.Defaults.FailurePolicy = o.failures.Value
 	}
 	return nil
+}
+
+// readNotify returns the entries in a file, or nil if file is "".
+func readNotify(file string) ([]*v1.Notification, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, exit.Usagef("--notify-file: %w", err)
+	}
+	entries, err := definition.ParseNotify(file, text)
+	if err != nil {
+		return nil, exit.Usagef("--notify-file %w", err)
+	}
+	return entries, nil
 }
 
 // pickupTimeouts returns the time-out of all tasks and those of single types.

@@ -45,8 +45,14 @@ func TestFleetFlags(t *testing.T) {
 	if cfg.Leader != (election.Timing{Lease: 30 * time.Second, Renewal: 10 * time.Second}) || cfg.CleanupInterval != 10*time.Minute {
 		t.Errorf("with flags: %+v, %v", cfg.Leader, cfg.CleanupInterval)
 	}
+	file, bad := write(t, "notify.yaml", "- { to: ops, on: [failed] }\n"), write(t, "bad.yaml", "- { to: ops, on: [failure] }\n")
+	if cfg, err = parse("--notify-file", file); err != nil || len(cfg.Notify) != 1 || cfg.Notify[0].GetTo() != "ops" {
+		t.Errorf("whom to tell: %v, %v", cfg.Notify, err)
+	}
 	for args, want := range map[string]string{
 		"--score-weights=cpu":     "key=value",
+		"--notify-file=" + bad:    "--notify-file " + bad + `:1:19: notify[0].on[0] is "failure"`,
+		"--notify-file=absent":    "--notify-file: open absent: no such file",
 		"--score-weights=ram=1":   `no weight "ram"`,
 		"--score-weights=cpu=-1":  "not negative",
 		"--score-weights=cpu=NaN": "not negative",

@@ -37,6 +37,7 @@ const (
 type closedRuns struct {
 	client *Connection
 	store  *store.Store
+	notify []*v1.Notification // the entries of the fleet
 	log    *slog.Logger
 	done   map[string]time.Time // the executions that were looked at, by run ID, with their close times
 }
@@ -102,7 +103,7 @@ func (c *closedRuns) tell(ctx context.Context, info *workflowpb.WorkflowExecutio
 	if err != nil {
 		return err
 	}
-	entries := notification.Entries(in.GetDefinition().GetNotify(), v1.NotifyFailed)
+	entries := notification.Entries(notification.OfRun(in, c.notify), v1.NotifyFailed)
 	if len(entries) == 0 {
 		return nil
 	}

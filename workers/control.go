@@ -23,6 +23,7 @@ import (
 	"switchyard/activities/registry"
 	"switchyard/activities/store"
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	electionworkflow "switchyard/workflows/election"
 	"switchyard/workflows/limits"
@@ -69,6 +70,8 @@ type ControlConfig struct {
 	Defaults definition.RunDefaults
 	// Sender delivers notifications. nil means one that can open no secrets and reaches only the public internet.
 	Sender *notifications.Sender
+	// Notify holds the entries of the fleet: whom to tell about all runs that no other run has started.
+	Notify []*v1.Notification
 	// GrantNodes makes the store record which node was given which task, for gateways that require tokens of nodes.
 	GrantNodes bool
 

@@ -75,7 +75,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.fleet = newFleet(cfg.Client, t.place, cfg.Logger)
 	t.stuck = &stuckRuns{client: cfg.Client, log: cfg.Logger}
 	t.late = &lateSchedules{schedules: schedules.New(cfg.Client, cfg.Client.Namespace), log: cfg.Logger}
-	control := &orchestrator.Control{Client: cfg.Client, Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger, Signer: signing.New(cfg.Store, time.Now)}
+	control := &orchestrator.Control{Client: cfg.Client, Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger, Notify: cfg.Notify, Signer: signing.New(cfg.Store, time.Now)}
 
 	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
 		// Each waiting run occupies one slot with AwaitPlacement, and each run that awaits others one with AwaitRuns.
@@ -126,6 +126,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.KeepActivity:           kept.Keep,
 		names.DiscardActivity:        kept.Discard,
 
+		names.FleetNotifyActivity:      control.FleetNotify,
 		names.PlanNotificationActivity: notifier.Plan,
 		names.SendNotificationActivity: notifier.Send,
 	} {
@@ -145,7 +146,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.loops.Go(func() { t.stuck.watch(ctx) })
 	t.loops.Go(func() { t.late.watch(ctx) })
 	t.loops.Go(func() {
-		(&closedRuns{client: cfg.Client, store: cfg.Store, log: cfg.Logger, done: map[string]time.Time{}}).watch(ctx)
+		(&closedRuns{client: cfg.Client, store: cfg.Store, notify: cfg.Notify, log: cfg.Logger, done: map[string]time.Time{}}).watch(ctx)
 	})
 	t.loops.Go(func() { newCollector(cfg.Client, cfg.Store, cfg.Retention, cfg.CleanupInterval, cfg.Logger).run(ctx) })
 	return t, nil

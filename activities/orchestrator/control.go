@@ -20,6 +20,7 @@ import (
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
+	"switchyard/workflows/notification"
 )
 
 const (
@@ -39,6 +40,8 @@ type Control struct {
 	Placement *Placement
 	// Signer verifies decisions.
 	Signer *signing.Signer
+	// Notify holds the entries of the fleet: whom to tell about all runs that no other run has started.
+	Notify []*v1.Notification
 	// Metrics counts the runs and tasks that have ended, or is nil.
 	Metrics *metrics.Metrics
 	Logger  *slog.Logger
@@ -46,18 +49,28 @@ type Control struct {
 	lists results.ListCache
 }
 
-// SaveStatus stores the final status of a run and its remaining events, and removes the run from the placement queue.
-func (c *Control) SaveStatus(ctx context.Context, status *historyv1.StatusResponse, events *historyv1.SaveEventsRequest) error {
+// SaveStatus stores the final status of a run and its remaining events, and removes the run from the placement queue. It returns the
+// entries of the fleet for the end of the run, or nil if there are none.
+func (c *Control) SaveStatus(ctx context.Context, status *historyv1.StatusResponse, events *historyv1.SaveEventsRequest) (*historyv1.FleetNotify, error) {
 	run := status.GetRun()
 	c.Placement.Forget(run.GetId())
 	if err := c.SaveEvents(ctx, events); err != nil {
-		return err
+		return nil, err
 	}
 	if err := c.Store.PutMessage(ctx, storekey.Status(names.Home(run.GetId(), status.GetChain()), run.GetGeneration()), status); err != nil {
-		return err
+		return nil, err
 	}
 	c.count(run)
-	return nil
+	entries := notification.Entries(c.Notify, v1.NotifyEvent(run.GetState()))
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	return &historyv1.FleetNotify{Entries: entries}, nil
+}
+
+// FleetNotify returns the entries of the fleet.
+func (c *Control) FleetNotify(context.Context) (*historyv1.FleetNotify, error) {
+	return &historyv1.FleetNotify{Entries: c.Notify}, nil
 }
 
 // count counts an ended run and its tasks in the metrics. A fanned-out task counts as its instances.

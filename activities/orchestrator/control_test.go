@@ -104,7 +104,7 @@ func TestSaveStatus(t *testing.T) {
 			"t":    {State: "failed", Result: &v1.TaskResult{Stdout: strings.Repeat("x", bytes)}},
 			"each": {State: "failed", Count: proto.Int32(3), Counts: map[string]int32{"completed": 2, "dead_letter": 1}}}}}
 		events := &historyv1.SaveEventsRequest{RunId: name + "-1", Slice: 3, Events: []*v1.Event{{Task: "t", Event: "failed"}}}
-		if err := c.SaveStatus(t.Context(), status, events); err != nil {
+		if _, err := c.SaveStatus(t.Context(), status, events); err != nil {
 			t.Fatal(err)
 		}
 		var stored historyv1.StatusResponse

@@ -41,7 +41,7 @@ func TestReopen(t *testing.T) {
 	for name, others := range map[string]int{"small": 3, "large": 4000} {
 		id := name + "-1"
 		status := endedRun(id, 2, others)
-		if err := c.SaveStatus(t.Context(), status, nil); err != nil {
+		if _, err := c.SaveStatus(t.Context(), status, nil); err != nil {
 			t.Fatal(err)
 		}
 		runState, err := c.Reopen(t.Context(), &historyv1.ReopenRequest{RunId: id, Generation: 3})

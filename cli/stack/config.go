@@ -70,6 +70,8 @@ type Config struct {
 	Auth AuthConfig
 	// SecretsKey is the key file of the secrets, or "" for one in a private folder that is removed with the stack.
 	SecretsKey string
+	// Notify holds the entries of the fleet: whom to tell about all runs that no other run has started.
+	Notify []*v1.Notification
 	// NotifyAllow lists the hosts to which notifications may go although their addresses are not on the public internet.
 	NotifyAllow hostlist.List
 	// Metrics enables Prometheus metrics, which the gateway serves.

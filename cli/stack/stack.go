@@ -163,7 +163,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	sender := notifications.NewSender(targets, s.vault, cfg.NotifyAllow, time.Now)
 	s.addCloser("connections to notification targets", func() error { sender.Close(); return nil })
 	if cfg.Control {
-		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Version: cfg.Version, Role: cfg.Role, Retention: cfg.Retention, CleanupInterval: cfg.CleanupInterval, Leader: cfg.Leader, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore, GrantNodes: cfg.Auth.Tokens, Sender: sender, ServerStarted: serverStarted})
+		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Version: cfg.Version, Role: cfg.Role, Retention: cfg.Retention, CleanupInterval: cfg.CleanupInterval, Leader: cfg.Leader, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore, GrantNodes: cfg.Auth.Tokens, Notify: cfg.Notify, Sender: sender, ServerStarted: serverStarted})
 		if err != nil {
 			return nil, err
 		}

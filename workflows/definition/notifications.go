@@ -3,7 +3,31 @@ package definition
 import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/definition/source"
 )
+
+// ParseNotify reads a list in YAML or JSON with entries like those of `notify` in a definition, and checks it. file names the
+// document in messages. The error is Problems.
+func ParseNotify(file string, data []byte) ([]*v1.Notification, error) {
+	r := &source.Report{File: file}
+	tree := r.Read(data)
+	if tree == nil {
+		return nil, r.Err()
+	}
+	d := newDocument(&decoder{Report: r, places: map[string]place{}}, nil)
+	def, at := &v1.Definition{}, source.Root.Field("notify")
+	if tree.Kind != source.Sequence {
+		d.Fail(tree.At, at, "this is "+tree.String()+"; it must be a list of entries", "write - { to: TARGET, on: [failed] }")
+		return nil, d.Err()
+	}
+	d.reader.message(&source.Node{Kind: source.Mapping, At: tree.At, Entries: []source.Entry{{Key: "notify", At: tree.At, Value: tree}}}, def.ProtoReflect(), source.Root)
+	d.reader.unknown.settleMeant()
+	for i, n := range def.GetNotify() {
+		modelRules{d.decoder}.validate(n, at.Item(i))
+	}
+	newSight(d.decoder, def, newGraph(def)).notifications(def)
+	return def.GetNotify(), d.Err()
+}
 
 // notifications checks the expressions of `notify`.
 func (s *sight) notifications(def *v1.Definition) {

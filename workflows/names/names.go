@@ -65,6 +65,8 @@ const (
 	DetachActivity         = "Detach"
 	SteerActivity          = "Steer"
 
+	// FleetNotifyActivity takes nothing and returns a FleetNotify.
+	FleetNotifyActivity = "FleetNotify"
 	// PlanNotificationActivity takes a NotifyInput and returns a NotificationPlan.
 	PlanNotificationActivity = "PlanNotification"
 	// SendNotificationActivity takes a SendNotificationRequest and returns nothing.

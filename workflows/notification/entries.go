@@ -3,8 +3,18 @@ package notification
 import (
 	"slices"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
+
+// OfRun returns the entries that apply to a run: those of its definition, then those of the fleet. The fleet's do not apply to a run
+// that another run has started: its failure is one of its parent.
+func OfRun(in *historyv1.RunInput, fleet []*v1.Notification) []*v1.Notification {
+	if in.GetParentRun() != "" {
+		fleet = nil
+	}
+	return slices.Concat(in.GetDefinition().GetNotify(), fleet)
+}
 
 // Entries returns the entries for an event. An entry for recovered runs is one for completed runs: only [Plan] learns what was before.
 func Entries(all []*v1.Notification, event string) []*v1.Notification {

@@ -42,3 +42,18 @@ func TestEachTargetIsToldOnceByItsFirstEntry(t *testing.T) {
 		}
 	}
 }
+
+func TestEntriesOfTheFleetFollowThoseOfTheDefinition(t *testing.T) {
+	own, fleet := &v1.Notification{To: "own"}, []*v1.Notification{{To: "fleet"}}
+	in := &historyv1.RunInput{Definition: &v1.Definition{Notify: []*v1.Notification{own}}}
+	if got := OfRun(in, fleet); len(got) != 2 || got[0] != own || got[1] != fleet[0] {
+		t.Errorf("%v", got)
+	}
+	if got := OfRun(nil, fleet); len(got) != 1 { // the definition cannot be read
+		t.Errorf("%v", got)
+	}
+	in.ParentRun = "parent"
+	if got := OfRun(in, fleet); len(got) != 1 || got[0] != own {
+		t.Errorf("of a child run: %v", got)
+	}
+}

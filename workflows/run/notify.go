@@ -17,32 +17,48 @@ import (
 // maxNotifiedInput is the largest input of a run, in bytes, that expressions of notifications see. Larger ones are left out.
 const maxNotifiedInput = 64 << 10
 
-// notify starts the workflow that tells people how the run has ended, if the definition names anyone for it. It returns once Temporal
-// has accepted the start, so that the run may end. header holds the run as it is now.
-func (r *run) notify(event string, header *v1.Run) {
-	if started := r.startNotify(event, "", header.GetState(), header.GetReason(), header.GetError()); started != nil {
+// fleetNotifyChange names the version of the workflow from which on an open run asks for the entries of the fleet.
+const fleetNotifyChange = "fleet-notify"
+
+// fleetNotify returns the entries of the fleet. It asks for them once in each execution.
+func (r *run) fleetNotify() []*v1.Notification {
+	if r.fleet != nil || r.isChild() || workflow.GetVersion(r.ctx, fleetNotifyChange, workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return r.fleet.GetEntries()
+	}
+	r.fleet = &historyv1.FleetNotify{}
+	if err := r.calls.MustNow("read whom the fleet tells", names.FleetNotifyActivity, r.fleet); err != nil {
+		r.logUntold(err)
+	}
+	return r.fleet.GetEntries()
+}
+
+// notify starts the workflow that tells people how the run has ended, if the definition or the fleet names anyone for it. It returns
+// once Temporal has accepted the start, so that the run may end. header holds the run as it is now, and fleet the entries of the fleet.
+func (r *run) notify(event string, header *v1.Run, fleet []*v1.Notification) {
+	if started := r.startNotify(event, "", header.GetState(), header.GetReason(), header.GetError(), fleet); started != nil {
 		r.logUntold(started.Get(r.ctx, nil))
 	}
 }
 
-// notifyOpen starts the workflow that tells people about an event of the open run or of a task, if the definition names anyone for it.
+// notifyOpen starts the workflow that tells people about an event of the open run or of a task, if the definition or the fleet names
+// anyone for it.
 func (r *run) notifyOpen(event string, i int) {
 	task := ""
 	if i != eventlog.WholeRun {
 		task = r.core.Name(i)
 	}
-	if started := r.startNotify(event, task, r.commands.OpenState(), "", ""); started != nil {
+	if started := r.startNotify(event, task, r.commands.OpenState(), "", "", r.fleetNotify()); started != nil {
 		r.calls.Watch(started, func(f workflow.Future) { r.logUntold(f.Get(r.ctx, nil)) })
 	}
 }
 
 // startNotify starts the workflow for an event. The future is ready when Temporal has accepted the start; nil if there is no one to
 // tell.
-func (r *run) startNotify(event, task, state, reason, text string) workflow.Future {
+func (r *run) startNotify(event, task, state, reason, text string, fleet []*v1.Notification) workflow.Future {
 	if r.Input.GetPartition() != nil {
 		return nil // its run has the event, too
 	}
-	entries := notification.Entries(r.Input.GetDefinition().GetNotify(), event)
+	entries := notification.Entries(notification.OfRun(r.Input, fleet), event)
 	if len(entries) == 0 {
 		return nil
 	}

@@ -39,10 +39,16 @@ type receiver struct {
 // newReceiver starts a receiver and stores it as the target of a name that is unique to the test.
 func newReceiver(c *workertest.Nodes, refuses int) (r *receiver, target string) {
 	c.T.Helper()
-	r = &receiver{t: c.T, refuses: refuses, keys: map[string]int{}}
+	target = names.NewRunID("hook")
+	return newReceiverNamed(c, target, refuses), target
+}
+
+// newReceiverNamed starts a receiver and stores it as a target.
+func newReceiverNamed(c *workertest.Nodes, target string, refuses int) *receiver {
+	c.T.Helper()
+	r := &receiver{t: c.T, refuses: refuses, keys: map[string]int{}}
 	server := httptest.NewServer(r)
 	c.T.Cleanup(server.Close)
-	target = names.NewRunID("hook")
 	if _, err := c.Vault.Set(c.T.Context(), target, []byte(signingKey), v1.RoleOperator, "test"); err != nil {
 		c.T.Fatal(err)
 	}
@@ -50,7 +56,7 @@ func newReceiver(c *workertest.Nodes, refuses int) (r *receiver, target string) 
 	if _, _, err := c.Targets.Put(c.T.Context(), target, &v1.NotificationTarget{Config: config}, "test"); err != nil {
 		c.T.Fatal(err)
 	}
-	return r, target
+	return r
 }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {

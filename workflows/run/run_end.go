@@ -28,7 +28,8 @@ func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 	if r.log.Len() > 0 {
 		final.EventSlices++
 	}
-	if err := r.calls.MustNow("save its status", names.SaveStatusActivity, nil, final, r.unstoredEvents()); err != nil {
+	var fleet historyv1.FleetNotify
+	if err := r.calls.MustNow("save its status", names.SaveStatusActivity, &fleet, final, r.unstoredEvents()); err != nil {
 		workflow.GetLogger(r.ctx).Error("could not store the final status", "error", err)
 	}
 	final.Checkpoints = nil // the next generation reads them from the store
@@ -42,7 +43,7 @@ func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 	r.sendLockRequests()
 	r.calls.Charge(2 * maxResultBytes)
 	r.refuseUpdates(names.RunEndedError, command.ErrJustEnded)
-	r.notify(v1.NotifyEvent(end.State), final.GetRun())
+	r.notify(v1.NotifyEvent(end.State), final.GetRun(), fleet.GetEntries())
 	switch end.State {
 	case v1.RunCompleted:
 		return kept, nil

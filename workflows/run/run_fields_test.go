@@ -108,6 +108,7 @@ var kept = map[string]string{
 	"events":    "empty when the run continues as new",
 	"woken":     "false when the run continues as new",
 	"refusal":   "of this execution",
+	"fleet":     "asked for again",
 	"shown":     "read from visibility",
 	"wanted":    "read from visibility",
 	"history":   "of this history",

@@ -36,7 +36,7 @@ type NotifyInput struct {
 	Chain string `protobuf:"bytes,4,opt,name=chain,proto3" json:"chain,omitempty"`
 	// When the event happened.
 	At *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"`
-	// Entries of the definition of the run for this event.
+	// Entries for this event: those of the definition of the run, then those of the fleet.
 	Notify        []*v1.Notification `protobuf:"bytes,6,rep,name=notify,proto3" json:"notify,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -114,6 +114,52 @@ func (x *NotifyInput) GetNotify() []*v1.Notification {
 	return nil
 }
 
+// FleetNotify holds what the settings of the gateways say about whom to tell about all runs.
+type FleetNotify struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entries.
+	Entries       []*v1.Notification `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FleetNotify) Reset() {
+	*x = FleetNotify{}
+	mi := &file_switchyard_history_v1_notification_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FleetNotify) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FleetNotify) ProtoMessage() {}
+
+func (x *FleetNotify) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_notification_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FleetNotify.ProtoReflect.Descriptor instead.
+func (*FleetNotify) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_notification_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *FleetNotify) GetEntries() []*v1.Notification {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
 // NotificationPlan holds the messages about an event.
 type NotificationPlan struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -127,7 +173,7 @@ type NotificationPlan struct {
 
 func (x *NotificationPlan) Reset() {
 	*x = NotificationPlan{}
-	mi := &file_switchyard_history_v1_notification_proto_msgTypes[1]
+	mi := &file_switchyard_history_v1_notification_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -139,7 +185,7 @@ func (x *NotificationPlan) String() string {
 func (*NotificationPlan) ProtoMessage() {}
 
 func (x *NotificationPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_notification_proto_msgTypes[1]
+	mi := &file_switchyard_history_v1_notification_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -152,7 +198,7 @@ func (x *NotificationPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotificationPlan.ProtoReflect.Descriptor instead.
 func (*NotificationPlan) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_notification_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_history_v1_notification_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *NotificationPlan) GetNotice() *Notice {
@@ -202,7 +248,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_switchyard_history_v1_notification_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_notification_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -214,7 +260,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_notification_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_notification_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -227,7 +273,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_notification_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_history_v1_notification_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Notice) GetRun() string {
@@ -333,7 +379,7 @@ type FailedTask struct {
 
 func (x *FailedTask) Reset() {
 	*x = FailedTask{}
-	mi := &file_switchyard_history_v1_notification_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_notification_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -345,7 +391,7 @@ func (x *FailedTask) String() string {
 func (*FailedTask) ProtoMessage() {}
 
 func (x *FailedTask) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_notification_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_notification_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -358,7 +404,7 @@ func (x *FailedTask) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailedTask.ProtoReflect.Descriptor instead.
 func (*FailedTask) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_notification_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_history_v1_notification_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *FailedTask) GetName() string {
@@ -415,7 +461,7 @@ type NotificationMessage struct {
 
 func (x *NotificationMessage) Reset() {
 	*x = NotificationMessage{}
-	mi := &file_switchyard_history_v1_notification_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_notification_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -427,7 +473,7 @@ func (x *NotificationMessage) String() string {
 func (*NotificationMessage) ProtoMessage() {}
 
 func (x *NotificationMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_notification_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_notification_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -440,7 +486,7 @@ func (x *NotificationMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotificationMessage.ProtoReflect.Descriptor instead.
 func (*NotificationMessage) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_notification_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_history_v1_notification_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NotificationMessage) GetTarget() string {
@@ -493,7 +539,7 @@ type SendNotificationRequest struct {
 
 func (x *SendNotificationRequest) Reset() {
 	*x = SendNotificationRequest{}
-	mi := &file_switchyard_history_v1_notification_proto_msgTypes[5]
+	mi := &file_switchyard_history_v1_notification_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -505,7 +551,7 @@ func (x *SendNotificationRequest) String() string {
 func (*SendNotificationRequest) ProtoMessage() {}
 
 func (x *SendNotificationRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_notification_proto_msgTypes[5]
+	mi := &file_switchyard_history_v1_notification_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -518,7 +564,7 @@ func (x *SendNotificationRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendNotificationRequest.ProtoReflect.Descriptor instead.
 func (*SendNotificationRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_notification_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_history_v1_notification_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SendNotificationRequest) GetNotice() *Notice {
@@ -553,7 +599,9 @@ const file_switchyard_history_v1_notification_proto_rawDesc = "" +
 	"\x03run\x18\x03 \x01(\v2\x1e.switchyard.history.v1.RunViewR\x03run\x12\x14\n" +
 	"\x05chain\x18\x04 \x01(\tR\x05chain\x12*\n" +
 	"\x02at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x123\n" +
-	"\x06notify\x18\x06 \x03(\v2\x1b.switchyard.v1.NotificationR\x06notify\"\x91\x01\n" +
+	"\x06notify\x18\x06 \x03(\v2\x1b.switchyard.v1.NotificationR\x06notify\"D\n" +
+	"\vFleetNotify\x125\n" +
+	"\aentries\x18\x01 \x03(\v2\x1b.switchyard.v1.NotificationR\aentries\"\x91\x01\n" +
 	"\x10NotificationPlan\x125\n" +
 	"\x06notice\x18\x01 \x01(\v2\x1d.switchyard.history.v1.NoticeR\x06notice\x12F\n" +
 	"\bmessages\x18\x02 \x03(\v2*.switchyard.history.v1.NotificationMessageR\bmessages\"\xe6\x02\n" +
@@ -603,33 +651,35 @@ func file_switchyard_history_v1_notification_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_notification_proto_rawDescData
 }
 
-var file_switchyard_history_v1_notification_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_switchyard_history_v1_notification_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_switchyard_history_v1_notification_proto_goTypes = []any{
 	(*NotifyInput)(nil),             // 0: switchyard.history.v1.NotifyInput
-	(*NotificationPlan)(nil),        // 1: switchyard.history.v1.NotificationPlan
-	(*Notice)(nil),                  // 2: switchyard.history.v1.Notice
-	(*FailedTask)(nil),              // 3: switchyard.history.v1.FailedTask
-	(*NotificationMessage)(nil),     // 4: switchyard.history.v1.NotificationMessage
-	(*SendNotificationRequest)(nil), // 5: switchyard.history.v1.SendNotificationRequest
-	(*RunView)(nil),                 // 6: switchyard.history.v1.RunView
-	(*timestamppb.Timestamp)(nil),   // 7: google.protobuf.Timestamp
-	(*v1.Notification)(nil),         // 8: switchyard.v1.Notification
+	(*FleetNotify)(nil),             // 1: switchyard.history.v1.FleetNotify
+	(*NotificationPlan)(nil),        // 2: switchyard.history.v1.NotificationPlan
+	(*Notice)(nil),                  // 3: switchyard.history.v1.Notice
+	(*FailedTask)(nil),              // 4: switchyard.history.v1.FailedTask
+	(*NotificationMessage)(nil),     // 5: switchyard.history.v1.NotificationMessage
+	(*SendNotificationRequest)(nil), // 6: switchyard.history.v1.SendNotificationRequest
+	(*RunView)(nil),                 // 7: switchyard.history.v1.RunView
+	(*timestamppb.Timestamp)(nil),   // 8: google.protobuf.Timestamp
+	(*v1.Notification)(nil),         // 9: switchyard.v1.Notification
 }
 var file_switchyard_history_v1_notification_proto_depIdxs = []int32{
-	6, // 0: switchyard.history.v1.NotifyInput.run:type_name -> switchyard.history.v1.RunView
-	7, // 1: switchyard.history.v1.NotifyInput.at:type_name -> google.protobuf.Timestamp
-	8, // 2: switchyard.history.v1.NotifyInput.notify:type_name -> switchyard.v1.Notification
-	2, // 3: switchyard.history.v1.NotificationPlan.notice:type_name -> switchyard.history.v1.Notice
-	4, // 4: switchyard.history.v1.NotificationPlan.messages:type_name -> switchyard.history.v1.NotificationMessage
-	7, // 5: switchyard.history.v1.Notice.at:type_name -> google.protobuf.Timestamp
-	3, // 6: switchyard.history.v1.Notice.failed:type_name -> switchyard.history.v1.FailedTask
-	2, // 7: switchyard.history.v1.SendNotificationRequest.notice:type_name -> switchyard.history.v1.Notice
-	4, // 8: switchyard.history.v1.SendNotificationRequest.message:type_name -> switchyard.history.v1.NotificationMessage
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	7,  // 0: switchyard.history.v1.NotifyInput.run:type_name -> switchyard.history.v1.RunView
+	8,  // 1: switchyard.history.v1.NotifyInput.at:type_name -> google.protobuf.Timestamp
+	9,  // 2: switchyard.history.v1.NotifyInput.notify:type_name -> switchyard.v1.Notification
+	9,  // 3: switchyard.history.v1.FleetNotify.entries:type_name -> switchyard.v1.Notification
+	3,  // 4: switchyard.history.v1.NotificationPlan.notice:type_name -> switchyard.history.v1.Notice
+	5,  // 5: switchyard.history.v1.NotificationPlan.messages:type_name -> switchyard.history.v1.NotificationMessage
+	8,  // 6: switchyard.history.v1.Notice.at:type_name -> google.protobuf.Timestamp
+	4,  // 7: switchyard.history.v1.Notice.failed:type_name -> switchyard.history.v1.FailedTask
+	3,  // 8: switchyard.history.v1.SendNotificationRequest.notice:type_name -> switchyard.history.v1.Notice
+	5,  // 9: switchyard.history.v1.SendNotificationRequest.message:type_name -> switchyard.history.v1.NotificationMessage
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_notification_proto_init() }
@@ -644,7 +694,7 @@ func file_switchyard_history_v1_notification_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_notification_proto_rawDesc), len(file_switchyard_history_v1_notification_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,41 @@
+package run_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/limits"
+)
+
+// TestFleetIsToldOfAllRuns checks that the entries of the fleet apply to runs without entries of their own, at their ends and before,
+// and not to child runs.
+func TestFleetIsToldOfAllRuns(t *testing.T) {
+	t.Parallel()
+	entries := []*v1.Notification{{To: "fleet", On: []string{v1.NotifyFailed, v1.NotifyCancelled, v1.NotifyApproval}, Message: "${{ event }} of ${{ run.name }} ${{ task }}"}}
+	c := workertest.Own(t, workers.ControlConfig{Notify: entries}).Nodes(t, workertest.Script{"build": {fake.Exit(1), fake.Exit(1)}})
+	c.Start("a")
+	hook := newReceiverNamed(c, "fleet", 0)
+	tasks := "tasks: { build: { type: shell, retry: { maxRetries: 0 }, spec: { command: x } } }"
+	c.Do("name: own\n" + tasks + "\nnotify: [{ to: fleet, on: [failed], message: own entry }]")
+	parent := c.Do(`{name: parent, tasks: {down: {type: run, spec: {definition: ` + childDefinition(c, "child", "build", "") + `}, retry: {maxRetries: 0}}}}`)
+	workertest.CheckRun(t, parent, "failed", map[string]string{"down": "failed"})
+	asks := c.Submit(c.Input("{name: asks, tasks: {ask: {type: approval, spec: {message: Go}}}}"))
+	asks.AwaitTask("ask", func(task *v1.Task) bool { return task.GetState() == v1.TaskPaused })
+	hook.await(3)
+	asks.Cancel("enough")
+	asks.Wait()
+	workertest.Replay(t, "fleet-notify", limits.Run{}, asks.History(""))
+	var got []string
+	for _, document := range hook.await(4) {
+		got = append(got, fmt.Sprint(document["data"].(map[string]any)["message"]))
+	}
+	slices.Sort(got)
+	if want := []string{"cancelled of asks ", "failed of parent ", "own entry", "waiting_approval of asks ask"}; !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
+}
