@@ -40,6 +40,7 @@ func nightly() *v1.Run {
 			"flaky":   {State: "queued", Attempt: 1, Node: "local-2", Error: "exit code 1", DependsOn: []string{"fetch"}, ScheduledAfter: after(9)},
 			"deploy":  {State: "pending", DependsOn: []string{"build", "pack"}},
 			"publish": {State: "skipped", Reason: "upstream", Error: `task "lint" failed`, DependsOn: []string{"lint"}, CompletedAt: after(3)},
+			"clean":   {State: "pending", Finally: true},
 			"gone":    {State: "cancelled", Reason: "run_cancelled", DependsOn: []string{"lint"}, CompletedAt: after(3)},
 		},
 	}

@@ -16,20 +16,26 @@ func rowOf(name string, t *v1.Task, now time.Time) row {
 	return row{name, t.GetState(), words.Tone(t), t.GetNode(), words.Attempt(t), words.Elapsed(t, now), words.Note(t, now)}
 }
 
-// Table lists all tasks of a run, one a line, below a heading. Some failed instances follow their fanned-out task.
+// Table lists all tasks of a run, one a line, below a heading, and those of finally below another one. Some failed instances follow their
+// fanned-out task.
 // Lines are cut to the width; 0 means no limit.
 func Table(b *Status, now time.Time, width int, style Style) []string {
 	return table(b, b.order(), now, width, len(b.tasks)*maxFailedRows, style)
 }
 
-// table lists the given tasks, and below them at most spare failed instances.
+// table lists the given tasks, those of finally below a heading, and below each at most some failed instances. Spare is the most lines
+// for these and the heading.
 func table(b *Status, names []string, now time.Time, width, spare int, style Style) []string {
 	rows := []row{{"TASK", "STATE", "", "NODE", "ATTEMPT", "ELAPSED", "NOTE"}}
 	longest := row{name: "TASK", node: "NODE"}
 	for name, t := range b.tasks {
 		longest.widen(row{name: name, node: t.GetNode()})
 	}
+	inFinally := false
 	for _, name := range names {
+		if b.tasks[name].GetFinally() && !inFinally && spare > 0 {
+			rows, spare, inFinally = append(rows, row{name: "FINALLY"}), spare-1, true
+		}
 		rows = append(rows, rowOf(name, b.tasks[name], now))
 		failed := b.failedRows(name, now, min(spare, maxFailedRows))
 		spare -= len(failed)

@@ -83,7 +83,10 @@ type view struct {
 
 type fact struct{ Name, Value string }
 
-type taskRow struct{ Name, State, Tone, Node, Attempt, Elapsed, Note string }
+type taskRow struct {
+	Name, State, Tone, Node, Attempt, Elapsed, Note string
+	Finally                                         bool
+}
 
 type failureView struct {
 	Name, State, Where, Error, Missing string
@@ -106,7 +109,7 @@ func (r Report) view() view {
 	order := r.order()
 	for _, name := range order[:min(len(order), maxTasks)] {
 		t := r.Run.GetTasks()[name]
-		v.Tasks = append(v.Tasks, taskRow{name, t.GetState(), words.Tone(t), t.GetNode(), words.Attempt(t), words.Elapsed(t, r.Now), words.Note(t, r.Now)})
+		v.Tasks = append(v.Tasks, taskRow{name, t.GetState(), words.Tone(t), t.GetNode(), words.Attempt(t), words.Elapsed(t, r.Now), words.Note(t, r.Now), t.GetFinally()})
 	}
 	v.MoreTasks = len(order) - len(v.Tasks)
 	for _, f := range r.Failures {

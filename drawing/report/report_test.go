@@ -38,6 +38,7 @@ func hostileReport(t *testing.T) string {
 		Tasks: map[string]*v1.Task{
 			"fetch": {State: "completed", Node: "local-1", AssignedAt: after(0.5), StartedAt: after(0.7), CompletedAt: after(2.5)},
 			"build": {State: "failed", Node: hostile, Reason: "exit_code", Error: hostile, DependsOn: []string{"fetch"}, AssignedAt: after(3), StartedAt: after(4), CompletedAt: after(12)},
+			"clean": {State: "completed", Finally: true, Node: "local-1", AssignedAt: after(12), StartedAt: after(12), CompletedAt: after(12)},
 			"never": {State: "skipped", Reason: "upstream", DependsOn: []string{"build"}, CompletedAt: after(12)},
 		},
 	}

@@ -115,6 +115,14 @@ func (w *writer) curve(x1, y1, x2, y2 float64) {
 	w.f("M%s %sC%s %s %s %s %s %s", number(x1), number(y1), middle, number(y1), middle, number(y2), number(x2), number(y2))
 }
 
+// marked returns the text of a task, which says so if the task is in `finally`.
+func marked(isFinally bool, text string) string {
+	if isFinally {
+		return words.JoinNote("finally", text)
+	}
+	return text
+}
+
 func (w *writer) node(f form, b graph.Box, n graph.Node, o GraphOptions) {
 	w.f(`<g id="n-%s" class="node %s" transform="translate(%s %s)">`, escape(n.Name), stateClass(n.Tone()), number(f.left(b.Column)), number(f.middle(b.Row+0.5)-f.height/2))
 	href := ""
@@ -124,7 +132,7 @@ func (w *writer) node(f form, b graph.Box, n graph.Node, o GraphOptions) {
 	if href != "" {
 		w.f(`<a href="%s">`, escape(href))
 	}
-	w.title(strings.TrimSpace(n.Name + " " + words.JoinNote(n.State, n.Note)))
+	w.title(strings.TrimSpace(n.Name + " " + marked(n.Finally, words.JoinNote(n.State, n.Note))))
 	if n.Many {
 		w.f(`<rect class="behind" x="3" y="3" width="%s" height="%s" rx="4"/>`, number(f.width), number(f.height))
 	}
@@ -139,6 +147,7 @@ func (w *writer) node(f form, b graph.Box, n graph.Node, o GraphOptions) {
 		if n.Many || n.State == "" {
 			second = n.Note
 		}
+		second = marked(n.Finally, second)
 		w.f(`<text class="second" x="7" y="31">%s</text>`, escape(ansi.Truncate(words.OneLine(second), f.second, "…")))
 	}
 	if href != "" {

@@ -21,6 +21,7 @@ const StripCells = 120
 type Row struct {
 	Name       string // "each" or "each[3]"
 	IsInstance bool
+	Finally    bool // a task of finally
 	State      string
 	Tone       string // state whose colour the row has
 	Note       string // text beside the lane; may be empty
@@ -51,7 +52,7 @@ func Rows(run *v1.Run, nodes []graph.Node, order []int, strips map[string]*timel
 		name := nodes[i].Name
 		t := run.GetTasks()[name]
 		ready := timeline.ReadyAt(run, t)
-		row := Row{Name: name, State: t.GetState(), Tone: words.Tone(t)}
+		row := Row{Name: name, Finally: nodes[i].Finally, State: t.GetState(), Tone: words.Tone(t)}
 		if !words.IsFannedOut(t) {
 			row.Bar = barOf(name, t, ready)
 			row.Note = took(row.Bar)

@@ -46,6 +46,7 @@ func nightly() *v1.Run {
 			"publish": {State: "skipped", Reason: "upstream", DependsOn: []string{"lint"}, CompletedAt: after(3)},
 			"report":  {State: "pending", DependsOn: []string{"fetch", "deploy", "publish"}},
 			"a-name-that-is-much-longer-than-any-box-has-room-for-in-a-drawing": {State: "pending", DependsOn: []string{"report"}},
+			"clean": {State: "running", Finally: true, Node: "local-1", AssignedAt: after(6), StartedAt: after(6)},
 			"few": {State: "running", Count: proto.Int32(2), Counts: map[string]int32{"completed": 1, "failed": 1}, DependsOn: []string{"fetch"}, Instances: []*v1.Instance{
 				{Index: 0, State: "completed", Node: "n", AssignedAt: after(3), StartedAt: after(3), CompletedAt: after(4)},
 				{Index: 1, State: "failed", Node: "n", Error: hostile, AssignedAt: after(3), StartedAt: after(3), CompletedAt: after(5)},

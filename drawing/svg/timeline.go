@@ -58,17 +58,18 @@ func (w *writer) row(r Row, a timeline.Axis, o TimelineOptions) {
 	} else {
 		w.WriteString(escape(r.Name))
 	}
-	w.f(`</span><svg width="100%%" height="%d" role="img" aria-label="%s">`, laneHeight, escape(r.Name+" "+words.JoinNote(r.State, r.Note)))
+	w.f(`</span><svg width="100%%" height="%d" role="img" aria-label="%s">`, laneHeight, escape(r.Name+" "+marked(r.Finally, words.JoinNote(r.State, r.Note))))
 	w.lane(r, a)
 	w.f(`</svg><span class="lane-note">%s</span></div>`, escape(noteOf(r)))
 }
 
 // noteOf returns the text beside a lane: the state and the note.
 func noteOf(r Row) string {
-	if r.Note == "" {
-		return r.State
+	text := r.State
+	if r.Note != "" {
+		text += ", " + r.Note
 	}
-	return r.State + ", " + r.Note
+	return marked(r.Finally, text)
 }
 
 // ticks draws the labelled ticks of an axis.

@@ -11,6 +11,7 @@ import (
 	"switchyard/gateway/auth"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
 )
 
 // versionField names the field of approve-run with the version of the run that the page shows.
@@ -25,15 +26,34 @@ func approveRun(run *v1.Run, caller *auth.Principal) Action {
 // runActions are the actions on runs. Their field run is the ID of the run.
 var runActions = []actionKind{
 	{
-		verb: "cancel-run", label: "Cancel", call: runService + "CancelRun", asks: "Cancel run %s? Running tasks are stopped.", reason: true,
+		verb: "cancel-run", label: "Cancel", call: runService + "CancelRun", reason: true,
+		asks: "Cancel run %s? Running tasks are stopped. If it has tasks in finally, they run after that.",
 		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
-			_, err := s.runs.CancelRun(ctx, connect.NewRequest(&v1.CancelRunRequest{Id: form.Get("run"), Reason: form.Get(reasonField)}))
-			return "Run " + form.Get("run") + " is being cancelled.", "", err
+			run := form.Get("run")
+			res, err := s.runs.GetRun(ctx, connect.NewRequest(&v1.GetRunRequest{Id: run, PageSize: 1, Brief: true}))
+			if err != nil {
+				return "", "", err
+			}
+			if phrase.IsInFinally(res.Msg.GetRun().GetError()) {
+				return "", "", rpcerror.WrongState("finally of run %s has begun; `Cancel finally` ends it", run)
+			}
+			// Repeated requests of a page count once, even if finally begins between them.
+			request := &v1.CancelRunRequest{Id: run, Reason: form.Get(reasonField), RequestId: "page-" + strconv.Itoa(int(res.Msg.GetRun().GetGeneration()))}
+			_, err = s.runs.CancelRun(ctx, connect.NewRequest(request))
+			return "Run " + run + " is being cancelled.", "", err
+		},
+	},
+	{
+		verb: "cancel-finally", label: "Cancel finally", call: runService + "CancelRun", reason: true,
+		asks: "End finally of run %s? Its clean-up is stopped where it is, and tasks of it that have not begun do not run.",
+		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
+			_, err := s.runs.CancelRun(ctx, connect.NewRequest(&v1.CancelRunRequest{Id: form.Get("run"), Reason: form.Get(reasonField), Now: true}))
+			return "finally of run " + form.Get("run") + " is being cancelled.", "", err
 		},
 	},
 	{
 		verb: "terminate-run", label: "Cancel by force", call: runService + "CancelRun", reason: true,
-		asks: "Terminate run %s and its child runs immediately? Their tasks cannot clean up.",
+		asks: "Terminate run %s and its child runs immediately? Their tasks cannot clean up, and finally does not run.",
 		do: func(ctx context.Context, s services, form url.Values) (string, string, error) {
 			_, err := s.runs.CancelRun(ctx, connect.NewRequest(&v1.CancelRunRequest{Id: form.Get("run"), Reason: form.Get(reasonField), Force: true}))
 			return "Run " + form.Get("run") + " is terminated.", "", err

@@ -15,6 +15,7 @@ import (
 	"switchyard/drawing/words"
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
 )
 
 // maxDrawn is the number of tasks that a run page draws by default. The parameter tasks=all draws all of them.
@@ -182,6 +183,9 @@ func actionsOfRun(run *v1.Run, caller *auth.Principal) []Action {
 	}
 	var actions []Action
 	for _, verb := range verbs {
+		if verb == "cancel-run" && phrase.IsInFinally(run.GetError()) {
+			verb = "cancel-finally"
+		}
 		if verb == "approve-run" {
 			actions = append(actions, approveRun(run, caller))
 			continue

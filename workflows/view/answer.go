@@ -27,11 +27,14 @@ func (s *Status) runHeader(since int64) *v1.Run {
 		h.Error = s.pausedBy
 	case v1.RunPending, v1.RunRunning:
 		h.Error = cmp.Or(s.run.Error, s.slotWait)
-		if s.core.InFinally() {
-			h.Error = phrase.InFinally(s.core.TasksEnd().State, s.core.TasksEnd().Error)
-		}
 		if s.core.IsEnding() {
 			h.Error = phrase.Ending(cmp.Or(s.core.Aborted().Error, "the run was cancelled"))
+		}
+	}
+	if s.core.InFinally() && !s.core.IsEnding() && !v1.IsRunTerminal(s.run.State) {
+		h.Error = phrase.InFinally(s.core.TasksEnd().State, s.core.TasksEnd().Error)
+		if s.run.State == v1.RunPaused {
+			h.Error = phrase.Because(h.Error, s.pausedBy)
 		}
 	}
 	if s.contextRevision > since {
