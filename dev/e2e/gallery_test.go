@@ -84,7 +84,7 @@ func checkPicture(t *testing.T, name, text string) {
 		t.Fatal(err)
 	}
 	for name, task := range run.GetTasks() {
-		run.Tasks[name] = &v1.Task{State: task.GetState(), Reason: task.GetReason(), DependsOn: task.GetDependsOn(), Count: task.Count, Counts: task.GetCounts()}
+		run.Tasks[name] = &v1.Task{State: task.GetState(), Reason: task.GetReason(), DependsOn: task.GetDependsOn(), Finally: task.GetFinally(), Count: task.Count, Counts: task.GetCounts()}
 	}
 	nodes := graph.NodesOf(&run, run.GetCompletedAt().AsTime())
 	golden.Check(t, documentOf(name+".svg"), svg.Document(svg.Graph(graph.NewLayout(nodes), nodes, svg.GraphOptions{Name: "graph of a run of " + name})))
