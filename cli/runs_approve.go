@@ -36,8 +36,11 @@ If the task declares inputs, fill them in with --input. They become its output.`
 			if err != nil {
 				return "", err
 			}
-			if task == "" && given != nil {
+			switch {
+			case task == "" && given != nil:
 				return "", exit.Usagef("--input is for a task of type approval: name the TASK")
+			case task != "" && version != 0:
+				return "", exit.Usagef("--definition-version is for the approval of a run: leave TASK out")
 			}
 			if task == "" {
 				return idOf(ctx, a, a.Runs.ApproveRun, &v1.ApproveRunRequest{Id: run, Reason: reason, DefinitionVersion: version})

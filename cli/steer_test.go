@@ -131,6 +131,7 @@ func TestApproverFillsInInputs(t *testing.T) {
 		t.Errorf("an approver without access to the run sends %v", input)
 	}
 	approve().ends(t, exit.CodeUsage, "name the TASK")
+	approve("ship", "--definition-version", "1").ends(t, exit.CodeUsage, "leave TASK out")
 	f.fail = connect.NewError(connect.CodePermissionDenied, errors.New("task ship requires a decision by the role operator"))
 	if got := approve("ship"); got.code != exit.CodeNotAllowed || !strings.Contains(got.stderr, "the role operator") || strings.Contains(got.stderr, "runs get") {
 		t.Errorf("a wrong role: %+v", got)

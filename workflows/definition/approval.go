@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
@@ -33,6 +34,22 @@ func ApprovalTimeout(spec *v1.ApprovalSpec) time.Duration { return duration(spec
 
 // ReminderDelay returns after what time an approval task reminds people; 0 means never.
 func ReminderDelay(spec *v1.ApprovalSpec) time.Duration { return duration(spec.GetRemindAfter()) }
+
+// maxFilledIn bounds the text of what an approver has filled in, in bytes.
+const maxFilledIn = 200
+
+// FilledIn returns what an approver has filled in for people, such as "count=2, region=eu".
+func FilledIn(input *structpb.Struct) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(input.GetFields())) {
+		pairs = append(pairs, name+"="+plainText(input.GetFields()[name]))
+	}
+	text := strings.Join(pairs, ", ")
+	if len(text) > maxFilledIn {
+		text = strings.ToValidUTF8(text[:maxFilledIn], "") + "..."
+	}
+	return text
+}
 
 // DecisionFields returns the fields of the output of an approval that say who decided, when and why.
 func DecisionFields() []string { return []string{"approvals", "at", "by", "reason"} }

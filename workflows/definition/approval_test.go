@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -43,6 +45,22 @@ func TestApprovalIsCheckedAndRead(t *testing.T) {
 		if in := read.GetInputs()["tag"]; in != nil && in.GetDefault().GetStringValue() != "1.10" {
 			t.Errorf("%s: the default is %v", spec, in.GetDefault())
 		}
+	}
+}
+
+// TestApprovalInputIsBounded checks the size of what an approver fills in, and of its text for people.
+func TestApprovalInputIsBounded(t *testing.T) {
+	t.Parallel()
+	asked := &v1.ApprovalSpec{Inputs: map[string]*v1.InputDefinition{"note": {}, "region": {}, "count": {Type: "integer", Default: structpb.NewNumberValue(2)}}}
+	if _, err := ApprovalInput(asked, spec(t, map[string]any{"note": strings.Repeat("x", 17<<10)})); err == nil || !strings.Contains(err.Error(), "the maximum is 16384") {
+		t.Errorf("17 KiB: %v", err)
+	}
+	filled, err := ApprovalInput(asked, spec(t, map[string]any{"region": "eu"}))
+	if text := FilledIn(filled); err != nil || text != "count=2, region=eu" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if text := FilledIn(spec(t, map[string]any{"note": strings.Repeat("ä", 1000)})); len(text) > 210 || !strings.HasSuffix(text, "ä...") {
+		t.Errorf("%q", text)
 	}
 }
 

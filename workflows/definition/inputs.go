@@ -21,6 +21,9 @@ import (
 // maxEnum is the most values in the enum of an input.
 const maxEnum = 1000
 
+// maxApprovalInput bounds what an approver fills in, in bytes. It is a part of the state of the run.
+const maxApprovalInput = 16 << 10
+
 // maxInputsCompared limits how many pairs of input names are compared to find the one that was meant, because the given input
 // may hold many thousands.
 const maxInputsCompared = 100_000
@@ -43,8 +46,11 @@ func Input(def *v1.Definition, given *structpb.Struct) (*structpb.Struct, error)
 // ApprovalInput returns what an approver fills in: the given values, and the defaults of the other inputs of an approval. The error
 // is as for Input.
 func ApprovalInput(spec *v1.ApprovalSpec, given *structpb.Struct) (*structpb.Struct, error) {
-	d := &decoder{Report: &source.Report{}}
-	all := inputRules{d}.input(spec.GetInputs(), given, source.Root.Field("input"), false)
+	d, at := &decoder{Report: &source.Report{}}, source.Root.Field("input")
+	all := inputRules{d}.input(spec.GetInputs(), given, at, false)
+	if size := proto.Size(all); size > maxApprovalInput {
+		d.Add(source.Position{}, at, fmt.Sprintf("the inputs of an approval have %d bytes; the maximum is %d", size, maxApprovalInput), "put large data where the tasks can fetch it")
+	}
 	if err := d.Err(); err != nil {
 		return nil, err
 	}

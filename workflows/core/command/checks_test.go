@@ -243,7 +243,7 @@ func TestApproversFillInInputs(t *testing.T) {
 		{"ann", map[string]any{"region": "eu", "canary": "no"}, "it must be true or false"},
 		{"ann", map[string]any{"region": "eu", "regoin": "us"}, "did you mean region?"},
 		{"ann", map[string]any{"region": "eu"}, ""},
-		{"bob", map[string]any{"canary": false}, "ann has approved it with another value of input canary"},
+		{"bob", map[string]any{"canary": false}, "ann has approved it with canary=true, region=eu; approve the same"},
 		{"bob", map[string]any{"region": "eu"}, ""},
 	} {
 		input, _ := structpb.NewStruct(test.input)

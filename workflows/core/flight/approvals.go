@@ -40,7 +40,7 @@ func (a *Approval) Fill(given *structpb.Struct) (*structpb.Struct, error) {
 	for _, name := range names {
 		//workflowcheck:ignore (whether two values are equal does not depend on an order)
 		if !proto.Equal(given.GetFields()[name], filled.GetFields()[name]) {
-			return nil, fmt.Errorf("%s has approved it with another value of input %s; approve what is filled in, or reject it", a.Given[0].GetBy(), name)
+			return nil, fmt.Errorf("%s has approved it with %s; approve the same, or reject it", a.Given[0].GetBy(), definition.FilledIn(filled))
 		}
 	}
 	return filled, nil
@@ -54,12 +54,17 @@ func (a *Approval) WhyNotApprover(task string, d *historyv1.Decision, isSubmitte
 // needed returns how many people must approve.
 func (a *Approval) needed() int { return max(1, int(a.Spec.GetApprovals())) }
 
-// progress returns how many people have approved, or "" if one approval is enough.
+// progress returns how many people have approved and what they have filled in, or "" if one approval is enough.
 func (a *Approval) progress() string {
 	if a.needed() == 1 {
 		return ""
 	}
-	return fmt.Sprintf(" (%d of %d have approved)", len(a.Given), a.needed())
+	filled := ""
+	if len(a.Given) > 0 && len(a.Given[0].GetInput().GetFields()) > 0 {
+		//workflowcheck:ignore (the inputs are looked at in the order of their names)
+		filled = " with " + definition.FilledIn(a.Given[0].GetInput())
+	}
+	return fmt.Sprintf(" (%d of %d have approved%s)", len(a.Given), a.needed(), filled)
 }
 
 // Text returns what the task shows while it waits, or "" if it no longer does.

@@ -965,15 +965,20 @@ func TestTwoPeopleApprove(t *testing.T) {
 	p := asking(t, map[string]any{"message": "ship it?", "approvals": 2, "timeout": "2h"})
 	p.heard("asked", "paused ship", "placed ship", "After 2h0m0s")
 	p.round()
-	p.fly(p.Approve(0, &historyv1.TaskCommand{By: "ann"}, start))
+	tag, _ := structpb.NewStruct(map[string]any{"tag": "v2"})
+	p.fly(p.Approve(0, &historyv1.TaskCommand{By: "ann", Input: tag}, start))
 	p.heard("one", "approved ship")
 	carried := p.saveAll()
-	if shown := p.ApprovalOf(0).Text(); shown != "ship it? (1 of 2 have approved)" {
+	const text = "ship it? (1 of 2 have approved with tag=v2)"
+	if shown := p.ApprovalOf(0).Text(); shown != text {
 		t.Errorf("people see %q", shown)
 	}
 	next := &play{State: New(p.Config, p.core, p.records), t: t}
 	next.fly(next.RestoreTask(0, carried.Tasks["ship"], start.Add(30*time.Minute)))
 	next.heard("restored", "After 1h30m0s")
+	if shown := next.ApprovalOf(0).Text(); shown != text {
+		t.Errorf("people see %q in the next execution", shown)
+	}
 	next.fly(next.Approve(0, &historyv1.TaskCommand{By: "bob", Reason: "looks good"}, start))
 	next.heard("two", "approved ship", "StopTimer", "Settle completed")
 	output := next.last[2].(Settle).End.Response.GetResult().GetOutput().GetFields()
@@ -1010,9 +1015,13 @@ func TestApprovalRemindsOnce(t *testing.T) {
 func TestApprovalTimesOut(t *testing.T) {
 	t.Parallel()
 	for onTimeout, state := range map[string]string{v1.OnTimeoutApprove: v1.TaskCompleted, v1.OnTimeoutReject: v1.TaskRejected} {
-		p := asking(t, map[string]any{"timeout": "2h", "onTimeout": onTimeout, "inputs": map[string]any{"tag": map[string]any{"default": "v1"}}})
+		p := asking(t, map[string]any{
+			"timeout": "2h", "onTimeout": onTimeout, "remindAfter": "1h", "inputs": map[string]any{"tag": map[string]any{"default": "v1"}},
+		})
 		p.said = nil
-		timer := p.last[len(p.last)-1].(StartTimer).Timer
+		timer, reminder := p.last[len(p.last)-2].(StartTimer).Timer, p.last[len(p.last)-1].(StartTimer).Timer
+		p.fly(p.Due(reminder, start))
+		p.heard(onTimeout, "reminded ship")
 		p.fly(p.Due(timer, start))
 		p.heard(onTimeout, p.said[0], "StopTimer", "Settle "+state)
 		tag := p.last[len(p.last)-1].(Settle).End.Response.GetResult().GetOutput().GetFields()["tag"].GetStringValue()
