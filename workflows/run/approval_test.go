@@ -284,6 +284,49 @@ func TestApproversFillInTheOutputOfAnApproval(t *testing.T) {
 	workertest.Replay(t, "filled-in", limits.Run{}, h.History(""))
 }
 
+// TestSubmitterDecidesNowhereInARun checks that a task with `not: submitter` refuses who submitted the run: in a fan-out that is larger
+// than a partition, in child runs on two levels, and in the next generation, which another person has started.
+func TestSubmitterDecidesNowhereInARun(t *testing.T) {
+	t.Parallel()
+	c := workertest.SharedWithin(t, inPartitions).Nodes(t, nil)
+	c.Start("n")
+	const ask = "type: approval, spec: {approvers: {not: submitter}}"
+	in := c.Input(fmt.Sprintf(`{name: nobody, tasks: {each: {%[1]s, parallel: 9, maxFailures: 9}, ask: {%[1]s},
+		kid: {type: run, spec: {definition: {name: kid, tasks: {down: {type: run, spec: {definition: {name: grandkid, tasks: {ask: {%[1]s}}}}}}}}}}}`, ask))
+	in.By, in.ByRole, in.SignedDecisions = "ann", v1.RoleUser, true
+	h := c.Submit(in)
+	decide := func(h *workertest.Handle, task, by string) error {
+		t.Helper()
+		return sendDecision(h, names.RejectUpdate, signedDecision(h, by, v1.RoleOperator, task, v1.ApprovalRejected))
+	}
+	hasChild := func(x *v1.Task) bool { return x.GetChildRun() != "" && x.GetState() == v1.TaskRunning }
+	isAsked := func(x *v1.Task) bool { return x.GetState() == v1.TaskPaused }
+	grandkid := childRun(c, childRun(c, h.AwaitTask("kid", hasChild)).AwaitTask("down", hasChild))
+	grandkid.AwaitTask("ask", isAsked)
+	wantRefused(t, decide(grandkid, "ask", "ann"), names.NotAllowedError, "ann submitted the run")
+	workertest.Eventually(t, "all instances wait", func() bool {
+		return h.Status(&historyv1.StatusRequest{}).GetRun().GetTasks()["each"].GetCounts()[v1.TaskPaused] == 9
+	})
+	for _, task := range []string{"ask", "each[0]", "each[8]"} {
+		wantRefused(t, decide(h, task, "ann"), names.NotAllowedError, "ann submitted the run")
+	}
+	if err := decide(h, "each[0]", "bob"); err != nil {
+		t.Fatal(err)
+	}
+	h.Cancel("enough")
+	h.Wait()
+	again := proto.CloneOf(in)
+	again.By, again.ByRole = "carol", v1.RoleOperator
+	h = h.Rerun(again, 1, &historyv1.Rerun{Failed: true})
+	h.AwaitTask("ask", isAsked)
+	wantRefused(t, decide(h, "ask", "ann"), names.NotAllowedError, "ann submitted the run")
+	if err := decide(h, "ask", "carol"); err != nil {
+		t.Error(err)
+	}
+	h.Cancel("enough")
+	h.Wait()
+}
+
 func TestApprovalTimesOut(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, nil)
