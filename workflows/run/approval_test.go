@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -282,6 +283,45 @@ func TestApproversFillInTheOutputOfAnApproval(t *testing.T) {
 		t.Errorf("the output is %v", output)
 	}
 	workertest.Replay(t, "filled-in", limits.Run{}, h.History(""))
+}
+
+// TestResetRepeatsNothingUnapproved resets an approved run to a point after its approval, which repeats what was approved, and to one
+// before, at which Temporal gives it the decision again, or not.
+func TestResetRepeatsNothingUnapproved(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("n")
+	h := submitForApproval(c, "reset")
+	first := firstWorkflowTask(h)
+	if err := sendUpdate(h, names.ApproveRunUpdate, &historyv1.RunCommand{Decision: signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalApproved)}); err != nil {
+		t.Fatal(err)
+	}
+	h.Wait()
+	again := func(calls int) {
+		t.Helper()
+		run := h.Wait()
+		workertest.CheckRun(t, run, v1.RunCompleted, map[string]string{"a": v1.TaskCompleted})
+		if n := c.Calls()["a"]; n != calls || run.GetApproval().GetBy() != "bob" {
+			t.Errorf("a has started %d times, want %d; the approval is %v", n, calls, run.GetApproval())
+		}
+	}
+	tasks := completedTasks(h.History(""))
+	h = resetRun(h, tasks[len(tasks)-2])
+	again(2)
+	h = resetRun(h, first) // Temporal sends the decision again
+	again(3)
+	h = resetRun(h, first, enumspb.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE)
+	workertest.Eventually(t, "the run waits for approval", func() bool {
+		return h.Status(&historyv1.StatusRequest{}).GetRun().GetApproval().GetState() == v1.ApprovalPending
+	})
+	if err := sendUpdate(h, names.CancelTaskUpdate, &historyv1.TaskCommand{Task: "a", By: "ann"}); err != nil { // the run takes part in the round
+		t.Fatal(err)
+	}
+	if n := c.Calls()["a"]; n != 3 {
+		t.Errorf("a has started %d times without an approval", n)
+	}
+	h.Cancel("enough")
+	h.Wait()
 }
 
 // TestSubmitterDecidesNowhereInARun checks that a task with `not: submitter` refuses who submitted the run: in a fan-out that is larger

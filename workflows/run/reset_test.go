@@ -20,12 +20,13 @@ import (
 )
 
 // resetRun resets the current execution of the run to a workflow task, as Temporal's CLI does, and returns the run with
-// its new execution.
-func resetRun(h *workertest.Handle, finished int64) *workertest.Handle {
+// its new execution. It receives again what it received after that task, except for what left names.
+func resetRun(h *workertest.Handle, finished int64, left ...enumspb.ResetReapplyExcludeType) *workertest.Handle {
 	h.T.Helper()
 	res, err := h.Conn.WorkflowService().ResetWorkflowExecution(h.T.Context(), &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace: client.DefaultNamespace, WorkflowExecution: describeRun(h).GetWorkflowExecutionInfo().GetExecution(),
 		Reason: "test", WorkflowTaskFinishEventId: finished, RequestId: uuid.NewString(),
+		ResetReapplyExcludeTypes: left,
 	})
 	if err != nil {
 		h.T.Fatal(err)
