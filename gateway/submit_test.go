@@ -287,10 +287,11 @@ func TestApprovalCoversWhatWasSubmitted(t *testing.T) {
 		if got := in.GetWorkflows().GetEnvironments().GetDigests()["covered"]; got != "first" {
 			t.Errorf("generation %d starts the environment %q", generation+1, got)
 		}
-		if retry.version > 0 {
-			refused(t, "approve what was submitted", operator.ApproveRun, &v1.ApproveRunRequest{Id: id}, connect.CodeAborted,
-				fmt.Sprintf("approve it with --definition-version %d", retry.version))
+		other, remedy := int32(0), fmt.Sprintf("approve it with --definition-version %d", retry.version)
+		if retry.version == 0 {
+			other, remedy = 1, "approve it without --definition-version"
 		}
+		refused(t, "approve another version", operator.ApproveRun, &v1.ApproveRunRequest{Id: id, DefinitionVersion: other}, connect.CodeAborted, remedy)
 		// The scripted run receives no decisions.
 		refused(t, "approve what waits", operator.ApproveRun, &v1.ApproveRunRequest{Id: id, DefinitionVersion: retry.version}, connect.CodeAborted, "does not support")
 		set(t, id, "writer", int32(generation)+2, &v1.Task{State: "failed", Type: "subagent"})

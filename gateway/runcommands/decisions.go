@@ -141,7 +141,11 @@ func (ds decisions) decideRun(ctx context.Context, text, update, verdict, reason
 	if err != nil {
 		return "", err
 	}
-	if version := in.GetDefinitionVersion(); !mayDecide(version) {
+	switch version := in.GetDefinitionVersion(); {
+	case mayDecide(version):
+	case version == 0:
+		return "", rpcerror.WrongState("run %s is as it was submitted, which is version 0 of its definition; look at `switchyard runs get %s` and approve it without --definition-version", id, id)
+	default:
 		return "", rpcerror.WrongState(
 			"run %s waits with version %d of its definition: a retry has changed or repeats what was approved before; look at `switchyard runs get %s` and approve it with --definition-version %d",
 			id, version, id, version)

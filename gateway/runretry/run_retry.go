@@ -78,6 +78,8 @@ func rerunOf(v *runview.View, req *v1.RetryRunRequest) (*historyv1.Rerun, error)
 			return nil, connect.NewError(connect.CodeInvalidArgument, errors.New("finally_only excludes from and limits: no other task runs again"))
 		case !hasFinally:
 			return nil, rpcerror.WrongState("the workflow of run %s has no finally", id)
+		case !hasBegun(v):
+			return nil, rpcerror.WrongState("run %s ended before it began, so there is nothing to clean up; `switchyard runs retry %s` starts it", id, id)
 		}
 		return &historyv1.Rerun{FinallyOnly: true}, nil
 	}
@@ -106,6 +108,16 @@ func rerunOf(v *runview.View, req *v1.RetryRunRequest) (*historyv1.Rerun, error)
 		}
 	}
 	return nil, rpcerror.WrongState("every task of run %s has completed; name the tasks to repeat", id)
+}
+
+// hasBegun reports whether a task of an ended run could start in any generation.
+func hasBegun(v *runview.View) bool {
+	for _, t := range v.Tasks {
+		if t.Task.GetQueuedAt() != nil || t.Task.GetStartedAt() != nil || t.Task.GetCount() > 0 || len(t.Task.GetAttempts()) > 0 {
+			return true
+		}
+	}
+	return v.Run.GetState() == v1.RunCompleted
 }
 
 // hasDeadLetters reports whether tasks or instances of a run are dead letters.

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/gateway/runview"
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -48,6 +49,33 @@ func TestNewLimitsReplaceThoseOfTheDefinition(t *testing.T) {
 	}
 	if spec.AsMap()["maxCostUsd"] != 0.5 {
 		t.Error("the definition itself was changed")
+	}
+}
+
+// TestFinallyRunsAloneOnlyAfterTheRunHasBegun checks that a run that nothing of has started is not cleaned up.
+func TestFinallyRunsAloneOnlyAfterTheRunHasBegun(t *testing.T) {
+	t.Parallel()
+	begun, one := timestamppb.Now(), int32(1)
+	for what, test := range map[string]struct {
+		state string
+		build *v1.Task
+		err   string
+	}{
+		"rejected before it began":  {v1.RunRejected, &v1.Task{State: v1.TaskRejected}, "ended before it began"},
+		"cancelled before it began": {v1.RunCancelled, &v1.Task{State: v1.TaskCancelled}, "ended before it began"},
+		"cancelled later":           {v1.RunCancelled, &v1.Task{State: v1.TaskCancelled, QueuedAt: begun}, ""},
+		"a fan-out was cancelled":   {v1.RunCancelled, &v1.Task{State: v1.TaskCancelled, Count: &one}, ""},
+		"an earlier generation ran": {v1.RunRejected, &v1.Task{State: v1.TaskRejected, Attempts: []*v1.Attempt{{}}}, ""},
+		"all was skipped":           {v1.RunCompleted, &v1.Task{State: v1.TaskSkipped}, ""},
+	} {
+		v := runview.NewView("clean-1")
+		v.Update([]*historyv1.StatusResponse{{Run: &v1.Run{Id: "clean-1", State: test.state, Tasks: map[string]*v1.Task{
+			"build": test.build, "tidy": {State: v1.TaskSkipped, Finally: true},
+		}}, TaskCount: 2}}, nil)
+		_, err := rerunOf(v, &v1.RetryRunRequest{FinallyOnly: true})
+		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: %v, want %q", what, err, test.err)
+		}
 	}
 }
 

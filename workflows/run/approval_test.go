@@ -324,6 +324,45 @@ func TestResetRepeatsNothingUnapproved(t *testing.T) {
 	h.Wait()
 }
 
+// TestFinallyAloneWaitsForTheApprovalOfItsRun repeats the `finally` of a run that was never approved: it can be cancelled while it waits,
+// and runs nothing else after its approval.
+func TestFinallyAloneWaitsForTheApprovalOfItsRun(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("n")
+	in := c.Input(`{name: tidy, tasks: {a: {type: shell, spec: {command: x}}}, finally: {f: {type: shell, spec: {command: x}}}}`)
+	in.By, in.ByRole, in.NeedsApproval, in.SignedDecisions = "ann", v1.RoleUser, true, true
+	h := c.Submit(in)
+	awaitApproval := func() {
+		t.Helper()
+		workertest.Eventually(t, "the run waits for approval", func() bool {
+			return h.Status(&historyv1.StatusRequest{}).GetRun().GetApproval().GetState() == v1.ApprovalPending
+		})
+	}
+	awaitApproval()
+	if err := sendUpdate(h, names.RejectRunUpdate, &historyv1.RunCommand{Decision: signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalRejected)}); err != nil {
+		t.Fatal(err)
+	}
+	workertest.CheckRun(t, h.Wait(), v1.RunRejected, map[string]string{"a": "rejected rejected", "f": "rejected rejected"})
+	h = h.Rerun(in, 1, &historyv1.Rerun{FinallyOnly: true})
+	awaitApproval()
+	h.Cancel(&historyv1.RunCommand{Reason: "enough", RequestId: "1"})
+	h.Wait()
+	if calls := c.Calls(); calls["a"]+calls["f"] > 0 {
+		t.Fatalf("it started %v without an approval", calls)
+	}
+	h = h.Rerun(in, 2, &historyv1.Rerun{FinallyOnly: true})
+	awaitApproval()
+	if err := sendUpdate(h, names.ApproveRunUpdate, &historyv1.RunCommand{Decision: signedDecision(h, "bob", v1.RoleOperator, "", v1.ApprovalApproved)}); err != nil {
+		t.Fatal(err)
+	}
+	h.Wait()
+	if calls := c.Calls(); calls["a"] > 0 || calls["f"] != 1 {
+		t.Errorf("it started %v", calls)
+	}
+	workertest.Replay(t, "tidy", limits.Run{}, h.History(""))
+}
+
 // TestSubmitterDecidesNowhereInARun checks that a task with `not: submitter` refuses who submitted the run: in a fan-out that is larger
 // than a partition, in child runs on two levels, and in the next generation, which another person has started.
 func TestSubmitterDecidesNowhereInARun(t *testing.T) {

@@ -141,7 +141,11 @@ func (r *run) reopen() error {
 		return fmt.Errorf("load the state of generation %d of the run: %w", req.GetGeneration()-1, err)
 	}
 	left.EventSlices, left.NextEvent = 0, 0 // those belong to the previous generation
-	return r.restore(&left)
+	if err := r.restore(&left); err != nil {
+		return err
+	}
+	r.commands.IsCancelled = false // the previous generation was, even if only its `finally` runs again
+	return nil
 }
 
 // reopenPartition continues from the state that the partition left in a previous generation. Without that state, all instances

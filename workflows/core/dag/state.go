@@ -120,8 +120,13 @@ func (s *State) Over() bool { return s.ends.isOver() }
 // Cancelled reports whether the tasks of the run were cancelled or aborted before they had ended.
 func (s *State) Cancelled() bool { return s.ends.tasksPhase.cancelled }
 
-// IsEnding reports whether what is open of the run was cancelled or aborted: its tasks or, once that has begun, its `finally`.
-func (s *State) IsEnding() bool { return s.ends.current().cancelled }
+// IsEnding reports whether what is open of the run was cancelled or aborted: its tasks or, once these have ended, its `finally`.
+func (s *State) IsEnding() bool {
+	if s.ends.tasksPhase.isOver() && !s.ends.finally.isOver() { // it has not begun in a run that waits for its approval
+		return s.ends.finally.cancelled
+	}
+	return s.ends.current().cancelled
+}
 
 // Aborted returns the Abort that ends what is open of the run, or a zero Abort if none does. After a Cancel it holds only the
 // Error.
