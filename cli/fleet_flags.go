@@ -2,6 +2,7 @@ package cli
 
 import (
 	"math"
+	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -39,6 +40,7 @@ type fleetFlags struct {
 	cleanup  time.Duration
 	allow    []string
 	notify   string
+	external string
 }
 
 // The default time-outs of --pickup-timeout. A machine may have to fetch a large image before its node has room for the next.
@@ -60,6 +62,7 @@ func (o *fleetFlags) add(f *pflag.FlagSet) {
 	f.DurationVar(&o.leader.Lease, "leader-lease", election.DefaultLease, "how long the leading gateway may be silent before another one leads; while it cannot reach Temporal, it stops leading a fifth of that time earlier")
 	f.DurationVar(&o.leader.Renewal, "leader-renewal", election.DefaultRenewal, "how often the leading gateway renews its lease; at most a third of --leader-lease")
 	f.StringSliceVar(&o.allow, "notify-allow", nil, "hosts that notifications may be sent to although their addresses are not on the public internet: names or addresses such as hooks.internal or 10.0.0.7")
+	f.StringVar(&o.external, "external-url", "", "URL at which people open the page, such as https://yard.example.com, for links in notifications (default for dev its own address)")
 	f.StringVar(&o.notify, "notify-file", "", "file with whom to tell about all runs that no other run has started: a list, in YAML or JSON, of entries as in notify of a definition; give it to all gateways of a fleet")
 	f.DurationVar(&o.cleanup, "cleanup-interval", workers.DefaultCleanupInterval, "how often the leading gateway removes what has expired from the store, by --retention")
 }
@@ -102,6 +105,9 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 	if cfg.Notify, err = readNotify(o.notify); err != nil {
 		return err
 	}
+	if cfg.ExternalURL, err = checkExternalURL(o.external); err != nil {
+		return err
+	}
 	cfg.Weights, cfg.Leader, cfg.CleanupInterval, cfg.NotifyAllow = weights, o.leader, o.cleanup, o.allow
 	cfg.Defaults = definition.RunDefaults{Timeout: o.timeout, MaxParallel: o.parallel, PickupTimeout: pickup, PickupTimeouts: pickups}
 	if o.suspects > 1 { // the default is not stored
@@ -133,6 +139,16 @@ func readNotify(file string) ([]*v1.Notification, error) {
 		return nil, exit.Usagef("--notify-file %w", err)
 	}
 	return entries, nil
+}
+
+// checkExternalURL returns the value of --external-url without the slash at its end.
+func checkExternalURL(text string) (string, error) {
+	base := strings.TrimSuffix(text, "/")
+	u, err := url.Parse(base)
+	if base != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || base != u.Scheme+"://"+u.Host) {
+		return "", exit.Usagef("--external-url %s: write scheme, host and port if it has one, such as https://yard.example.com, without a path", text)
+	}
+	return base, nil
 }
 
 // pickupTimeouts returns the time-out of all tasks and those of single types.

@@ -49,13 +49,19 @@ func TestFleetFlags(t *testing.T) {
 	if cfg, err = parse("--notify-file", file); err != nil || len(cfg.Notify) != 1 || cfg.Notify[0].GetTo() != "ops" {
 		t.Errorf("whom to tell: %v, %v", cfg.Notify, err)
 	}
+	if cfg, err = parse("--external-url", "https://yard.example.com:8443/"); err != nil || cfg.ExternalURL != "https://yard.example.com:8443" {
+		t.Errorf("the URL of the page: %q, %v", cfg.ExternalURL, err)
+	}
 	for args, want := range map[string]string{
-		"--score-weights=cpu":     "key=value",
-		"--notify-file=" + bad:    "--notify-file " + bad + `:1:19: notify[0].on[0] is "failure"`,
-		"--notify-file=absent":    "--notify-file: open absent: no such file",
-		"--score-weights=ram=1":   `no weight "ram"`,
-		"--score-weights=cpu=-1":  "not negative",
-		"--score-weights=cpu=NaN": "not negative",
+		"--score-weights=cpu":                         "key=value",
+		"--notify-file=" + bad:                        "--notify-file " + bad + `:1:19: notify[0].on[0] is "failure"`,
+		"--external-url=yard.example.com":             "such as https://yard.example.com",
+		"--external-url=https://yard.example.com/ui":  "without a path",
+		"--external-url=https://a:b@yard.example.com": "such as https://yard.example.com",
+		"--notify-file=absent":                        "--notify-file: open absent: no such file",
+		"--score-weights=ram=1":                       `no weight "ram"`,
+		"--score-weights=cpu=-1":                      "not negative",
+		"--score-weights=cpu=NaN":                     "not negative",
 		"--score-weights=cpu=0,memory=0,disk=0,network=0,gpu=0,task=0,gaming=0": "at least one weight",
 		"--default-timeout=-1s":          "must not be negative",
 		"--default-failure-policy=stop":  "continue or halt",

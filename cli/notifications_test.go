@@ -44,9 +44,14 @@ func TestNotificationsListAndTest(t *testing.T) {
 	if got.code != 0 || !strings.Contains(got.stdout, "ops") || !strings.Contains(got.stdout, "webhook") {
 		t.Errorf("%+v", got)
 	}
-	script(f, &v1.TestNotificationTargetResponse{Answer: "200 OK"})
+	script(f, &v1.TestNotificationTargetResponse{Answer: "200 OK", Url: "https://yard.example.com/ui/runs/x"})
 	got = run(t, "notifications", "test", "ops", "--gateway", f.url)
-	if got.code != 0 || !strings.Contains(got.stderr, "has accepted a test message: 200 OK") || requests[*v1.TestNotificationTargetRequest](f)[0].GetName() != "ops" {
+	if got.code != 0 || !strings.Contains(got.stderr, "has accepted a test message: 200 OK") || requests[*v1.TestNotificationTargetRequest](f)[0].GetName() != "ops" ||
+		!strings.Contains(got.stderr, "https://yard.example.com/ui/runs/x") {
 		t.Errorf("%+v", got)
+	}
+	script(f, &v1.TestNotificationTargetResponse{Answer: "200 OK"})
+	if got = run(t, "notifications", "test", "ops", "--gateway", f.url); !strings.Contains(got.stderr, "--external-url") {
+		t.Errorf("without a link: %+v", got)
 	}
 }

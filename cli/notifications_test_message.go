@@ -27,7 +27,11 @@ func newNotificationsTest(sys *system) *cobra.Command {
 		if format.Value == output.JSON {
 			return output.WriteMessage(sys.stdout, res)
 		}
-		_, err = fmt.Fprintf(sys.screen, "notification target %s has accepted a test message: %s\n", args[0], res.GetAnswer())
+		link := "its link, " + res.GetUrl() + ", is that of a run that does not exist"
+		if res.GetUrl() == "" {
+			link = "messages have no link to their run; start the gateways with --external-url URL, at which people open the page"
+		}
+		_, err = fmt.Fprintf(sys.screen, "notification target %s has accepted a test message: %s\n%s\n", args[0], res.GetAnswer(), link)
 		return err
 	})
 	return cmd

@@ -49,6 +49,8 @@ type Config struct {
 	// no message.
 	Targets *notifications.Targets
 	Sender  *notifications.Sender
+	// ExternalURL returns the URL at which people open the page, or "" if it is not known. Default: it is not known.
+	ExternalURL func() string
 	// ApproveUserRuns makes runs that users submit wait for the approval of an operator, and keeps the sessions of users out of
 	// their tasks.
 	ApproveUserRuns bool
@@ -110,6 +112,9 @@ func (c Config) WithDefaults() Config {
 	}
 	if c.Targets == nil && c.Store != nil {
 		c.Targets = notifications.NewTargets(c.Store, time.Now)
+	}
+	if c.ExternalURL == nil {
+		c.ExternalURL = func() string { return "" }
 	}
 	c.Limits = c.Limits.WithDefaults()
 	if c.PollInterval == 0 {

@@ -70,7 +70,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewNodeServiceHandler(nodes.Service{Registry: g.config.Nodes, Now: g.config.Now}, options...)),
 		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens, Version: g.config.Version}, options...)),
 		serve(switchyardv1connect.NewSecretServiceHandler(g.secrets(), options...)),
-		serve(switchyardv1connect.NewNotificationServiceHandler(notifications.Service{Targets: g.config.Targets, Sender: g.config.Sender, Vault: g.config.Vault, Now: g.config.Now}, options...)),
+		serve(switchyardv1connect.NewNotificationServiceHandler(notifications.Service{Targets: g.config.Targets, Sender: g.config.Sender, Vault: g.config.Vault, ExternalURL: g.config.ExternalURL, Now: g.config.Now}, options...)),
 		serve(switchyardv1connect.NewKeyServiceHandler(sshkeys.Service{Registry: g.keys}, options...)),
 		serve(switchyardv1connect.NewExportServiceHandler(g.export(), options...)),
 		serve(switchyardv1connect.NewAuditServiceHandler(audit.Service{Store: g.config.Store, Now: g.config.Now}, options...)),

@@ -72,6 +72,8 @@ type ControlConfig struct {
 	Sender *notifications.Sender
 	// Notify holds the entries of the fleet: whom to tell about all runs that no other run has started.
 	Notify []*v1.Notification
+	// ExternalURL returns the URL at which people open the page, or "" if it is not known. nil means that it is not known.
+	ExternalURL func() string
 	// GrantNodes makes the store record which node was given which task, for gateways that require tokens of nodes.
 	GrantNodes bool
 
@@ -135,6 +137,9 @@ func StartControl(ctx context.Context, cfg ControlConfig) (*Control, error) {
 	cfg.Role, _ = ParseRole(string(cfg.Role))
 	if cfg.Sender == nil {
 		cfg.Sender = notifications.NewSender(notifications.NewTargets(cfg.Store, time.Now), nil, nil, time.Now)
+	}
+	if cfg.ExternalURL == nil {
+		cfg.ExternalURL = func() string { return "" }
 	}
 	storeID, err := cfg.sharedStore(ctx)
 	if err != nil {

@@ -95,7 +95,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	locks := &orchestrator.Locks{Client: cfg.Client, Watch: lost.Watch}
 	children := orchestrator.NewChildren(cfg.Client, library.New(cfg.Client, cfg.Client.Namespace), cfg.Store, cfg.Defaults)
 	kept := orchestrator.Environments{Library: environments.New(cfg.Store)}
-	notifier := &orchestrator.Notifier{Client: cfg.Client, Store: cfg.Store, Evaluator: control.Evaluator, Sender: cfg.Sender, Logger: cfg.Logger, Now: time.Now}
+	notifier := &orchestrator.Notifier{Client: cfg.Client, Store: cfg.Store, Evaluator: control.Evaluator, Sender: cfg.Sender, ExternalURL: cfg.ExternalURL, Logger: cfg.Logger, Now: time.Now}
 	for name, f := range map[string]any{
 		names.PlaceActivity:          t.place.Place,
 		names.AwaitPlacementActivity: t.place.AwaitPlacement,

@@ -144,7 +144,7 @@ func TestMailIsSentOverTLSOnly(t *testing.T) {
 			}
 			body, _ := io.ReadAll(letter.Body)
 			if letter.Header.Get("Message-Id") != "<msg_0123@example.com>" || letter.Header.Get("Subject") != message().GetTitle() || letter.Header.Get("Auto-Submitted") != "auto-generated" ||
-				!strings.Contains(string(body), "    make: *** [all] Error 2") || !strings.Contains(string(body), "call the <on-call> & sleep") {
+				!strings.Contains(string(body), "    make: *** [all] Error 2") || !strings.Contains(string(body), failedRun.GetUrl()) || !strings.Contains(string(body), "call the <on-call> & sleep") {
 				t.Errorf("%v\n%s", letter.Header, body)
 			}
 		})

@@ -86,7 +86,7 @@ func TestWebhookIsSigned(t *testing.T) {
 	}
 	data := document["data"].(map[string]any)
 	failed := data["failed"].([]any)[0].(map[string]any)
-	if document["type"] != "run.failed" || document["timestamp"] != "2026-11-30T02:14:09Z" || data["run"] != failedRun.GetRun() || data["message"] != message().GetText() ||
+	if document["type"] != "run.failed" || document["timestamp"] != "2026-11-30T02:14:09Z" || data["run"] != failedRun.GetRun() || data["message"] != message().GetText() || data["url"] != failedRun.GetUrl() ||
 		failed["name"] != "build" || fmt.Sprint(failed["log"]) != "[cc -c x.c make: *** [all] Error 2]" {
 		t.Errorf("the document is %v", document)
 	}

@@ -50,6 +50,8 @@ type Notifier struct {
 	Store     *store.Store
 	Evaluator *condition.Evaluator
 	Sender    *notifications.Sender
+	// ExternalURL returns the URL at which people open the page, or "" if it is not known.
+	ExternalURL func() string
 	Logger    *slog.Logger
 	Now       func() time.Time
 }
@@ -75,7 +77,7 @@ func (n *Notifier) Plan(ctx context.Context, in *historyv1.NotifyInput) (*histor
 	}
 	plan := &historyv1.NotificationPlan{Notice: &historyv1.Notice{
 		Run: run.GetId(), Workflow: run.GetName(), Generation: run.GetGeneration(), Task: in.GetTask(), State: run.GetState(), Reason: run.GetReason(),
-		Error: run.GetError(), At: in.GetAt(), Failures: int32(len(tasks)), SubmittedBy: run.GetSubmittedBy(),
+		Url: notifications.RunURL(n.ExternalURL(), run.GetId()), Error: run.GetError(), At: in.GetAt(), Failures: int32(len(tasks)), SubmittedBy: run.GetSubmittedBy(),
 	}}
 	for i, name := range run.GetFailed()[:min(len(tasks), maxFailedTasks)] {
 		failed := &historyv1.FailedTask{Name: name, State: tasks[name].GetState(), Reason: tasks[name].GetReason(), Error: tasks[name].GetError()}

@@ -72,6 +72,9 @@ type Config struct {
 	SecretsKey string
 	// Notify holds the entries of the fleet: whom to tell about all runs that no other run has started.
 	Notify []*v1.Notification
+	// ExternalURL is the URL at which people open the page, for links in notifications. "" means the address of the gateway if this
+	// process has a Temporal server of its own, and no links otherwise.
+	ExternalURL string
 	// NotifyAllow lists the hosts to which notifications may go although their addresses are not on the public internet.
 	NotifyAllow hostlist.List
 	// Metrics enables Prometheus metrics, which the gateway serves.

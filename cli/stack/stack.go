@@ -163,7 +163,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	sender := notifications.NewSender(targets, s.vault, cfg.NotifyAllow, time.Now)
 	s.addCloser("connections to notification targets", func() error { sender.Close(); return nil })
 	if cfg.Control {
-		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Version: cfg.Version, Role: cfg.Role, Retention: cfg.Retention, CleanupInterval: cfg.CleanupInterval, Leader: cfg.Leader, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore, GrantNodes: cfg.Auth.Tokens, Notify: cfg.Notify, Sender: sender, ServerStarted: serverStarted})
+		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Version: cfg.Version, Role: cfg.Role, Retention: cfg.Retention, CleanupInterval: cfg.CleanupInterval, Leader: cfg.Leader, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore, GrantNodes: cfg.Auth.Tokens, Notify: cfg.Notify, ExternalURL: func() string { return s.externalURL(cfg) }, Sender: sender, ServerStarted: serverStarted})
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +180,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 			Version: cfg.Version,
 			Client:  s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger,
 			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
-			Vault: s.vault, Targets: targets, Sender: sender,
+			Vault: s.vault, Targets: targets, Sender: sender, ExternalURL: func() string { return s.externalURL(cfg) },
 		}
 		if s.temporal != nil {
 			serve.TemporalFault = s.temporal.Fault
@@ -222,6 +222,14 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 		s.addCloser("memory", func() error { timer.Stop(); return nil })
 	}
 	return s, nil
+}
+
+// externalURL returns the URL at which people open the page, or "" if it is not known.
+func (s *Stack) externalURL(cfg Config) string {
+	if own := s.gatewayURL.Load(); cfg.ExternalURL == "" && cfg.Temporal != nil && own != nil {
+		return *own
+	}
+	return cfg.ExternalURL
 }
 
 // openTempFolder creates the private folder for the temporary directories of attempts. It returns "" if attempts have

@@ -33,7 +33,9 @@ type Service struct {
 	Sender *notifications.Sender
 	// Vault holds the secrets of targets, or is nil if this gateway keeps none.
 	Vault *vault.Vault
-	Now   func() time.Time
+	// ExternalURL returns the URL at which people open the page, or "" if it is not known.
+	ExternalURL func() string
+	Now           func() time.Time
 }
 
 var _ switchyardv1connect.NotificationServiceHandler = Service{}
@@ -127,6 +129,7 @@ func (s Service) TestNotificationTarget(ctx context.Context, req *connect.Reques
 		Run: names.NewRunID("test"), Workflow: "test", State: v1.RunFailed, Reason: v1.ReasonTaskFailed, Error: "this is a test", At: timestamppb.New(s.Now()),
 		Failures: 1, SubmittedBy: by, Failed: []*historyv1.FailedTask{{Name: "example", State: v1.TaskFailed, Reason: v1.ReasonExitCode, Error: "exit code 1", Lines: []string{"the last line of its log"}}},
 	}
+	notice.Url = notifications.RunURL(s.ExternalURL(), notice.GetRun())
 	answer, err := s.Sender.Send(ctx, notice, &historyv1.NotificationMessage{
 		Target: name, Event: v1.NotifyFailed, Key: names.NotificationKey(notice.GetRun(), 0, v1.NotifyFailed, "", name),
 		Title: "test message of Switchyard", Text: "This is a test of the notification target " + name + ". No run has failed.",
@@ -137,7 +140,7 @@ func (s Service) TestNotificationTarget(ctx context.Context, req *connect.Reques
 	if err != nil {
 		return nil, rpcerror.WrongState("%w", err)
 	}
-	return connect.NewResponse(&v1.TestNotificationTargetResponse{Answer: answer}), nil
+	return connect.NewResponse(&v1.TestNotificationTargetResponse{Answer: answer, Url: notice.GetUrl()}), nil
 }
 
 // toConnectError converts an error about a target to the code that clients receive, with the nearest name for an unknown one.

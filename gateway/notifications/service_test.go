@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 
 func TestServiceStoresAndTestsTargets(t *testing.T) {
 	kept := storetest.Open(t, "mem://")
-	s := Service{Targets: notifications.NewTargets(kept, time.Now), Vault: vault.New(kept, filepath.Join(t.TempDir(), "key"), time.Now), Now: time.Now}
+	s := Service{Targets: notifications.NewTargets(kept, time.Now), Vault: vault.New(kept, filepath.Join(t.TempDir(), "key"), time.Now), ExternalURL: func() string { return "https://yard.example.com" }, Now: time.Now}
 	s.Sender = notifications.NewSender(s.Targets, s.Vault, hostlist.List{"127.0.0.1"}, time.Now)
 	defer s.Sender.Close()
 	status := http.StatusAccepted
@@ -60,8 +60,8 @@ func TestServiceStoresAndTestsTargets(t *testing.T) {
 	if strings.Join(listed, " ") != "a ops" {
 		t.Errorf("listed %v", listed)
 	}
-	if got := servicetest.Do(t, ctx, s.TestNotificationTarget, &v1.TestNotificationTargetRequest{Name: "ops"}).GetAnswer(); got != "202 Accepted" {
-		t.Errorf("the answer is %q", got)
+	if got := servicetest.Do(t, ctx, s.TestNotificationTarget, &v1.TestNotificationTargetRequest{Name: "ops"}); got.GetAnswer() != "202 Accepted" || !strings.HasPrefix(got.GetUrl(), "https://yard.example.com/ui/runs/test-") {
+		t.Errorf("the answer is %v", got)
 	}
 	status = http.StatusForbidden
 	servicetest.Refused(t, ctx, s.TestNotificationTarget, &v1.TestNotificationTargetRequest{Name: "ops"}, connect.CodeAborted)

@@ -17,7 +17,7 @@ import (
 func TestFleetIsToldOfAllRuns(t *testing.T) {
 	t.Parallel()
 	entries := []*v1.Notification{{To: "fleet", On: []string{v1.NotifyFailed, v1.NotifyCancelled, v1.NotifyApproval}, Message: "${{ event }} of ${{ run.name }} ${{ task }}"}}
-	c := workertest.Own(t, workers.ControlConfig{Notify: entries}).Nodes(t, workertest.Script{"build": {fake.Exit(1), fake.Exit(1)}})
+	c := workertest.Own(t, workers.ControlConfig{Notify: entries, ExternalURL: func() string { return "https://yard.example.com" }}).Nodes(t, workertest.Script{"build": {fake.Exit(1), fake.Exit(1)}})
 	c.Start("a")
 	hook := newReceiverNamed(c, "fleet", 0)
 	tasks := "tasks: { build: { type: shell, retry: { maxRetries: 0 }, spec: { command: x } } }"
@@ -32,7 +32,11 @@ func TestFleetIsToldOfAllRuns(t *testing.T) {
 	workertest.Replay(t, "fleet-notify", limits.Run{}, asks.History(""))
 	var got []string
 	for _, document := range hook.await(4) {
-		got = append(got, fmt.Sprint(document["data"].(map[string]any)["message"]))
+		data := document["data"].(map[string]any)
+		got = append(got, fmt.Sprint(data["message"]))
+		if data["url"] != fmt.Sprint("https://yard.example.com/ui/runs/", data["run"]) {
+			t.Errorf("the link is %v", data["url"])
+		}
 	}
 	slices.Sort(got)
 	if want := []string{"cancelled of asks ", "failed of parent ", "own entry", "waiting_approval of asks ask"}; !slices.Equal(got, want) {

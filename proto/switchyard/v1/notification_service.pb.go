@@ -1019,7 +1019,10 @@ func (x *TestNotificationTargetRequest) GetName() string {
 type TestNotificationTargetResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the target answered, in one line.
-	Answer        string `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
+	Answer string `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
+	// URL to which the message links: that of a run that does not exist. Empty if the gateway does not know at which URL people
+	// open the page (`--external-url`); messages about runs have no link then.
+	Url           string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1057,6 +1060,13 @@ func (*TestNotificationTargetResponse) Descriptor() ([]byte, []int) {
 func (x *TestNotificationTargetResponse) GetAnswer() string {
 	if x != nil {
 		return x.Answer
+	}
+	return ""
+}
+
+func (x *TestNotificationTargetResponse) GetUrl() string {
+	if x != nil {
+		return x.Url
 	}
 	return ""
 }
@@ -1131,9 +1141,10 @@ const file_switchyard_v1_notification_service_proto_rawDesc = "" +
 	" DeleteNotificationTargetResponse\x129\n" +
 	"\x06target\x18\x01 \x01(\v2!.switchyard.v1.NotificationTargetR\x06target\"<\n" +
 	"\x1dTestNotificationTargetRequest\x12\x1b\n" +
-	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"8\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\"J\n" +
 	"\x1eTestNotificationTargetResponse\x12\x16\n" +
-	"\x06answer\x18\x01 \x01(\tR\x06answer2\xd9\x06\n" +
+	"\x06answer\x18\x01 \x01(\tR\x06answer\x12\x10\n" +
+	"\x03url\x18\x02 \x01(\tR\x03url2\xd9\x06\n" +
 	"\x13NotificationService\x12\xa4\x01\n" +
 	"\x15PutNotificationTarget\x12+.switchyard.v1.PutNotificationTargetRequest\x1a,.switchyard.v1.PutNotificationTargetResponse\"0\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\":\x06target\x1a\x18/v1/notifications/{name}\x12\xa7\x01\n" +
 	"\x15GetNotificationTarget\x12+.switchyard.v1.GetNotificationTargetRequest\x1a,.switchyard.v1.GetNotificationTargetResponse\"3\x82\x85\x19\x04\b\x01\x10\x03\x82\xd3\xe4\x93\x02\"b\x06target\x12\x18/v1/notifications/{name}\x90\x02\x01\x12\x9e\x01\n" +
