@@ -5,11 +5,15 @@ import (
 	"slices"
 	"testing"
 
+	"go.temporal.io/sdk/client"
+
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
+	"switchyard/workflows/names"
 )
 
 // TestFleetIsToldOfAllRuns checks that the entries of the fleet apply to runs without entries of their own, at their ends and before,
@@ -30,8 +34,13 @@ func TestFleetIsToldOfAllRuns(t *testing.T) {
 	asks.Cancel("enough")
 	asks.Wait()
 	workertest.Replay(t, "fleet-notify", limits.Run{}, asks.History(""))
+	h, err := c.Conn.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: names.NewRunID("absent"), TaskQueue: names.ControlQueue}, names.RunWorkflow, &historyv1.RunInput{Workflow: "absent"})
+	if err != nil || h.Get(t.Context(), nil) == nil {
+		t.Fatalf("a run of a workflow that is not stored: %v", err)
+	}
+	workertest.Replay(t, "unbegun-notify", limits.Run{}, (&workertest.Handle{Nodes: c, ID: h.GetID(), Workflow: h}).History(""))
 	var got []string
-	for _, document := range hook.await(4) {
+	for _, document := range hook.await(5) {
 		data := document["data"].(map[string]any)
 		got = append(got, fmt.Sprint(data["message"]))
 		if data["url"] != fmt.Sprint("https://yard.example.com/ui/runs/", data["run"]) {
@@ -39,7 +48,7 @@ func TestFleetIsToldOfAllRuns(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	if want := []string{"cancelled of asks ", "failed of parent ", "own entry", "waiting_approval of asks ask"}; !slices.Equal(got, want) {
+	if want := []string{"cancelled of asks ", "failed of absent ", "failed of parent ", "own entry", "waiting_approval of asks ask"}; !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 }

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"cmp"
+
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
@@ -40,6 +42,17 @@ func (r *run) notify(event string, header *v1.Run, fleet []*v1.Notification) {
 	}
 }
 
+// notifyUnbegun starts the workflow that tells people about the end of a run that has not begun, with what is known of it.
+func (r *run) notifyUnbegun(header *v1.Run) {
+	if r.Input == nil {
+		r.Input = r.received
+	}
+	if r.selfChain == "" && r.received.GetPartition() == nil {
+		r.selfChain = chainOf(workflow.GetInfo(r.root), r.received.GetChain())
+	}
+	r.notify(v1.NotifyEvent(header.GetState()), header, r.fleetNotify())
+}
+
 // notifyOpen starts the workflow that tells people about an event of the open run or of a task, if the definition or the fleet names
 // anyone for it.
 func (r *run) notifyOpen(event string, i int) {
@@ -63,7 +76,7 @@ func (r *run) startNotify(event, task, state, reason, text string, fleet []*v1.N
 		return nil
 	}
 	in := &historyv1.NotifyInput{Event: event, Task: task, Chain: r.selfChain, At: timestamppb.New(r.now()), Notify: entries, Run: &historyv1.RunView{
-		Id: r.RunID, Name: r.Input.GetDefinition().GetName(), State: state, Reason: reason, Error: text,
+		Id: r.Self, Name: cmp.Or(r.Input.GetDefinition().GetName(), r.received.GetWorkflow()), State: state, Reason: reason, Error: text,
 		Generation: r.Input.GetGeneration(), Trigger: r.wanted.Trigger, SubmittedBy: r.commands.SubmittedBy, Batch: r.Input.GetBatch(),
 	}}
 	if proto.Size(r.Input.GetInput()) <= maxNotifiedInput {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -186,4 +187,38 @@ notify: [{ to: %s, on: [failed] }]
 	if data["run"] != h.ID || data["reason"] != v1.ReasonTerminated || !strings.Contains(data["error"].(string), "switchyard runs retry "+h.ID+" --finally-only") {
 		t.Errorf("the document is %v", data)
 	}
+}
+
+// TestRunThatNeverBeginsIsTold checks the ends of runs whose tasks have never been started.
+func TestRunThatNeverBeginsIsTold(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"wait": {{Block: true}}})
+	c.Start("a")
+	hook, target := newReceiver(c, 0)
+	input := func(more string) *historyv1.RunInput {
+		return c.Input(fmt.Sprintf("{name: %s, %s tasks: {wait: {type: shell, spec: {command: x}}}, notify: [{to: %s, on: [failed, cancelled], message: \"${{ event }} ${{ run.reason }}\"}]}", target, more, target))
+	}
+	unreadable := c.Submit(input("inputs: {tag: {type: string, required: true}},"))
+	cancelled, rejected := input(""), input("")
+	cancelled.NeedsApproval, rejected.NeedsApproval = true, true
+	asks, no := c.Submit(cancelled), c.Submit(rejected)
+	asks.Cancel("enough")
+	if err := sendUpdate(no, names.RejectRunUpdate, &historyv1.RunCommand{By: "bob", Decision: signedDecision(no, "bob", v1.RoleOperator, "", v1.ApprovalRejected)}); err != nil {
+		t.Fatal(err)
+	}
+	first := c.Submit(input("concurrency: {maxRuns: 1, strategy: queue},"))
+	c.AwaitRunning("wait")
+	second := c.Submit(input("concurrency: {maxRuns: 1, strategy: queue},"))
+	second.Cancel("enough")
+	want := map[string]string{unreadable.ID: "failed bad_definition", asks.ID: "cancelled cancelled", no.ID: "failed rejected", second.ID: "cancelled cancelled"}
+	got := map[string]string{}
+	for _, document := range hook.await(len(want)) {
+		data := document["data"].(map[string]any)
+		got[data["run"].(string)] = data["message"].(string)
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
+	c.Fake.Release("wait")
+	first.Wait()
 }

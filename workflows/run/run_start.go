@@ -105,6 +105,7 @@ func (r *run) failStart(kind string, err error) error {
 	}
 	r.endAttributes(v1.RunFailed, err.Error())
 	r.refuseUpdates(names.RunEndedError, command.ErrJustEnded)
+	r.notifyUnbegun(&v1.Run{State: v1.RunFailed, Reason: kind, Error: err.Error()})
 	return temporal.NewNonRetryableApplicationError(err.Error(), kind, err)
 }
 

@@ -28,6 +28,8 @@ func (r *run) beginStored() error {
 	r.refuseUpdates(names.RunContinuingError, errContinuing)
 	if len(r.receiveCancelSignals()) > 0 || r.root.Err() != nil {
 		r.endAttributes(v1.RunCancelled, "")
+		r.Input = &whole
+		r.notifyUnbegun(&v1.Run{State: v1.RunCancelled})
 		return temporal.NewCanceledError()
 	}
 	return workflow.NewContinueAsNewError(r.root, names.RunWorkflow, &whole)
