@@ -119,10 +119,15 @@ func (c *closedRuns) tell(ctx context.Context, info *workflowpb.WorkflowExecutio
 		Id: id, Name: in.GetDefinition().GetName(), State: v1.RunFailed, Reason: reason, Error: text, Generation: in.GetGeneration(),
 		Trigger: known.Trigger, SubmittedBy: known.Owner, Batch: known.Batch, Input: in.GetInput(),
 	}}
-	_, err = c.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: names.NotifyWorkflowID(id, in.GetGeneration(), v1.NotifyFailed, ""), TaskQueue: names.ControlQueue, WorkflowTaskTimeout: leaderTaskTimeout,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, WorkflowExecutionErrorWhenAlreadyStarted: true, StaticSummary: "end of " + id,
-	}, names.NotifyWorkflow, message)
+	return startNotify(ctx, c.client, names.NotifyWorkflowID(id, in.GetGeneration(), v1.NotifyFailed, ""), "end of "+id, message)
+}
+
+// startNotify starts the workflow that tells people about an event, unless it has been started before.
+func startNotify(ctx context.Context, c client.Client, id, summary string, in *historyv1.NotifyInput) error {
+	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+		ID: id, TaskQueue: names.ControlQueue, WorkflowTaskTimeout: leaderTaskTimeout,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, WorkflowExecutionErrorWhenAlreadyStarted: true, StaticSummary: summary,
+	}, names.NotifyWorkflow, in)
 	if _, told := err.(*serviceerror.WorkflowExecutionAlreadyStarted); told {
 		return nil
 	}

@@ -2,24 +2,39 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
+	"go.temporal.io/sdk/client"
+
+	"switchyard/activities/library"
 	"switchyard/activities/schedules"
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/notification"
 )
 
 // lateInterval is how often the leader looks for late schedules.
 const lateInterval = 30 * time.Second
 
-// lateSchedules finds the schedules of which no run has completed by the expected time, for metrics and the log. A run cannot find
-// them, because there may be none. Its owner calls watch in a goroutine; late is safe for concurrent use.
+// lateNotice is how long after the expected time people are told of a late schedule. Temporal keeps the workflow that has told them for
+// at least a day.
+const lateNotice = 20 * time.Hour
+
+// lateSchedules finds the schedules that have no run that completed by the expected time, for notifications, metrics and the log. No run
+// can find them, because a late schedule may have started none. Its owner calls watch in a goroutine; late is safe for concurrent use.
 type lateSchedules struct {
+	client    client.Client
+	library   *library.Library
 	schedules *schedules.Schedules
+	notify    []*v1.Notification // the entries of the fleet
 	log       *slog.Logger
 	count     atomic.Int64
-	// logged has the time since which each late schedule is late, by id, once that is logged.
-	logged map[string]time.Time
+	// told has the time since which each late schedule is late, by id, once people are told.
+	told map[string]time.Time
 }
 
 // late returns the number of such schedules at the last look.
@@ -56,11 +71,51 @@ func (l *lateSchedules) look(ctx context.Context) {
 			continue
 		}
 		since := s.GetLateSince().AsTime()
-		if late[s.GetId()] = since; !l.logged[s.GetId()].Equal(since) {
+		if !l.told[s.GetId()].Equal(since) {
 			l.log.Warn("a schedule is late: no run of it has completed by the expected time; `switchyard schedules get` shows its runs",
 				"schedule", s.GetName(), "expectedBy", s.GetExpectedBy(), "since", since, "isPaused", s.GetPaused())
+			if err := l.tell(ctx, s); err != nil {
+				l.log.Warn("cannot tell people about a late schedule; the next look tries again", "schedule", s.GetName(), "error", err)
+				since = time.Time{}
+			}
 		}
+		late[s.GetId()] = since
 	}
-	l.logged = late
+	l.told = late
 	l.count.Store(int64(len(late)))
+}
+
+// tell starts the workflow that tells people about a late schedule, if the definition or the fleet names anyone for it.
+func (l *lateSchedules) tell(ctx context.Context, s *v1.Schedule) error {
+	since := s.GetLateSince().AsTime()
+	if time.Since(since) > lateNotice {
+		return nil
+	}
+	stored, err := l.library.Get(ctx, s.GetWorkflow())
+	if errors.Is(err, library.ErrUnknown) {
+		return nil // it was deleted
+	}
+	if err != nil {
+		return err
+	}
+	in := lateNotification(stored.Definition, l.notify, s)
+	if in == nil {
+		return nil
+	}
+	return startNotify(ctx, l.client, names.NotifyScheduleID(s.GetWorkflow(), since), "late schedule of "+s.GetWorkflow(), in)
+}
+
+// lateNotification returns what people are told about a late schedule, or nil if there is no one to tell.
+func lateNotification(def *v1.Definition, fleet []*v1.Notification, s *v1.Schedule) *historyv1.NotifyInput {
+	entries := notification.Entries(notification.OfRun(&historyv1.RunInput{Definition: def}, fleet), v1.NotifyLate)
+	if len(entries) == 0 {
+		return nil
+	}
+	text := "no run has completed by " + s.GetExpectedBy()
+	if s.GetPaused() {
+		text += "; the schedule is paused, and `switchyard schedules resume " + s.GetName() + "` resumes it"
+	}
+	return &historyv1.NotifyInput{Event: v1.NotifyLate, At: s.GetLateSince(), Notify: entries, Run: &historyv1.RunView{
+		Name: def.GetName(), Trigger: v1.TriggerSchedule, Error: text,
+	}}
 }

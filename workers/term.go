@@ -74,7 +74,8 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	})
 	t.fleet = newFleet(cfg.Client, t.place, cfg.Logger)
 	t.stuck = &stuckRuns{client: cfg.Client, log: cfg.Logger}
-	t.late = &lateSchedules{schedules: schedules.New(cfg.Client, cfg.Client.Namespace), log: cfg.Logger}
+	stored := library.New(cfg.Client, cfg.Client.Namespace)
+	t.late = &lateSchedules{client: cfg.Client, library: stored, schedules: schedules.New(cfg.Client, cfg.Client.Namespace), notify: cfg.Notify, log: cfg.Logger}
 	control := &orchestrator.Control{Client: cfg.Client, Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger, Notify: cfg.Notify, Signer: signing.New(cfg.Store, time.Now)}
 
 	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
@@ -93,7 +94,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	t.worker.RegisterWorkflowWithOptions(explain.Explain, workflow.RegisterOptions{Name: names.ExplainWorkflow})
 	lost := &taskrunner.LostAttempts{Client: cfg.Client, Store: cfg.Store, Node: t.fleet.entry, AwayUntil: cfg.server.AwayUntil}
 	locks := &orchestrator.Locks{Client: cfg.Client, Watch: lost.Watch}
-	children := orchestrator.NewChildren(cfg.Client, library.New(cfg.Client, cfg.Client.Namespace), cfg.Store, cfg.Defaults)
+	children := orchestrator.NewChildren(cfg.Client, stored, cfg.Store, cfg.Defaults)
 	kept := orchestrator.Environments{Library: environments.New(cfg.Store)}
 	notifier := &orchestrator.Notifier{Client: cfg.Client, Store: cfg.Store, Evaluator: control.Evaluator, Sender: cfg.Sender, ExternalURL: cfg.ExternalURL, Logger: cfg.Logger, Now: time.Now}
 	for name, f := range map[string]any{

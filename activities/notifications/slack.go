@@ -1,6 +1,7 @@
 package notifications
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -65,7 +66,7 @@ func newSlackDocument(notice *historyv1.Notice, message *historyv1.NotificationM
 		section(text)
 	}
 	if notice.GetUrl() != "" {
-		section("<" + notice.GetUrl() + "|" + slackEscape(notice.GetRun()) + ">")
+		section("<" + notice.GetUrl() + "|" + slackEscape(cmp.Or(notice.GetRun(), notice.GetWorkflow())) + ">")
 	}
 	return d
 }

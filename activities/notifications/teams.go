@@ -97,7 +97,7 @@ func newTeamsDocument(notice *historyv1.Notice, message *historyv1.NotificationM
 		add(cardItem{Type: "TextBlock", Text: text, Wrap: true})
 	}
 	if notice.GetUrl() != "" {
-		card.Actions = []cardAction{{"Action.OpenUrl", "Open the run", notice.GetUrl()}}
+		card.Actions = []cardAction{{"Action.OpenUrl", "Open the page", notice.GetUrl()}}
 	}
 	return teamsDocument{Type: "message", Attachments: []teamsAttachment{{"application/vnd.microsoft.card.adaptive", card}}}
 }

@@ -15,17 +15,17 @@ import (
 
 // webhookDocument is the body of a webhook, as docs/notifications.md describes it.
 type webhookDocument struct {
-	Type      string      `json:"type"` // such as "run.failed"
+	Type      string      `json:"type"` // such as "run.failed" or "schedule.late"
 	Timestamp time.Time   `json:"timestamp"`
 	Data      webhookData `json:"data"`
 }
 
 type webhookData struct {
-	Run         string        `json:"run"`
+	Run         string        `json:"run,omitempty"`
 	Workflow    string        `json:"workflow"`
 	Generation  int32         `json:"generation"`
 	Task        string        `json:"task,omitempty"`
-	State       string        `json:"state"`
+	State       string        `json:"state,omitempty"`
 	Reason      string        `json:"reason,omitempty"`
 	Error       string        `json:"error,omitempty"`
 	SubmittedBy string        `json:"submittedBy,omitempty"`
@@ -84,5 +84,9 @@ func newWebhookDocument(notice *historyv1.Notice, message *historyv1.Notificatio
 	for _, task := range notice.GetFailed() {
 		data.Failed = append(data.Failed, webhookTask{task.GetName(), task.GetState(), task.GetReason(), task.GetError(), task.GetLines()})
 	}
-	return webhookDocument{Type: "run." + message.GetEvent(), Timestamp: notice.GetAt().AsTime(), Data: data}
+	subject := "run."
+	if notice.GetRun() == "" {
+		subject = "schedule."
+	}
+	return webhookDocument{Type: subject + message.GetEvent(), Timestamp: notice.GetAt().AsTime(), Data: data}
 }

@@ -60,6 +60,9 @@ type Notifier struct {
 func (n *Notifier) Plan(ctx context.Context, in *historyv1.NotifyInput) (*historyv1.NotificationPlan, error) {
 	run := proto.CloneOf(in.GetRun())
 	home := names.Home(run.GetId(), in.GetChain())
+	if run.GetId() == "" {
+		home = names.NotifyScheduleID(run.GetName(), in.GetAt().AsTime())
+	}
 	tasks, err := n.failedTasks(ctx, home, run.GetGeneration())
 	if err != nil {
 		return nil, err
@@ -77,7 +80,7 @@ func (n *Notifier) Plan(ctx context.Context, in *historyv1.NotifyInput) (*histor
 	}
 	plan := &historyv1.NotificationPlan{Notice: &historyv1.Notice{
 		Run: run.GetId(), Workflow: run.GetName(), Generation: run.GetGeneration(), Task: in.GetTask(), State: run.GetState(), Reason: run.GetReason(),
-		Url: notifications.RunURL(n.ExternalURL(), run.GetId()), Error: run.GetError(), At: in.GetAt(), Failures: int32(len(tasks)), SubmittedBy: run.GetSubmittedBy(),
+		Url: notifications.PageURL(n.ExternalURL(), run.GetId(), run.GetName()), Error: run.GetError(), At: in.GetAt(), Failures: int32(len(tasks)), SubmittedBy: run.GetSubmittedBy(),
 	}}
 	for i, name := range run.GetFailed()[:min(len(tasks), maxFailedTasks)] {
 		failed := &historyv1.FailedTask{Name: name, State: tasks[name].GetState(), Reason: tasks[name].GetReason(), Error: tasks[name].GetError()}
@@ -170,6 +173,12 @@ func (n *Notifier) Send(ctx context.Context, req *historyv1.SendNotificationRequ
 // delays no message.
 func (n *Notifier) record(ctx context.Context, req *historyv1.SendNotificationRequest, outcome notification.Outcome) {
 	notice := req.GetNotice()
+	if notice.GetRun() == "" { // a schedule has no events
+		if outcome.Err != nil {
+			n.Logger.Warn("people were not told of a late schedule", "workflow", notice.GetWorkflow(), "target", outcome.Target, "try", outcome.Try, "isLast", outcome.IsLast, "error", outcome.Err)
+		}
+		return
+	}
 	key := storekey.Notified(names.Home(notice.GetRun(), req.GetChain()), notice.GetGeneration(), req.GetMessage().GetKey())
 	var before historyv1.EventSlice
 	err := n.Store.GetMessage(ctx, key, &before)

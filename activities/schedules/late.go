@@ -22,8 +22,8 @@ const (
 	latenessCalls = 8
 )
 
-// AddLateness adds to schedules since when they are late. It looks for their runs and not at what the schedules have done, so a
-// schedule that is paused, or that could start nothing, is late as well.
+// AddLateness sets LateSince of the schedules that are late. It counts completed runs and ignores the actions of the schedules, so a
+// schedule that is paused or could start nothing counts as late, too.
 func (s *Schedules) AddLateness(ctx context.Context, all ...*v1.Schedule) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(latenessCalls)
@@ -62,9 +62,8 @@ func quoted(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), `'`, `\'`)
 }
 
-// lastExpected returns the last time by which a run of a schedule had to have completed, and the first of the times that this run
-// may be for: those since the same time of the day before. It returns zero times if no time has passed since
-// the definition was stored.
+// lastExpected returns the newest time by which a run of a schedule should have completed, and the first start time that such a run can
+// have, in the day before. Both are zero if the definition was stored after that start time, or if the schedule has none.
 func lastExpected(s *v1.Schedule, now time.Time) (first, due time.Time) {
 	zone, zoneErr := cron.Zone(s.GetTimezone())
 	hour, minute, ok := strings.Cut(s.GetExpectedBy(), ":")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Workflow types, as registered with Temporal.
@@ -371,6 +372,11 @@ func NotifyWorkflowID(run string, generation int32, event, task string) string {
 		id += ":" + task
 	}
 	return id
+}
+
+// NotifyScheduleID returns the ID of the workflow that tells people that the schedule of a stored workflow is late since a time.
+func NotifyScheduleID(workflow string, since time.Time) string {
+	return "notify-schedule:" + workflow + ":" + since.UTC().Format(time.RFC3339)
 }
 
 // NotificationKey returns the idempotency key of the message about an event to a target: letters, digits and '_'.

@@ -7,9 +7,13 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// title returns one line that states what has happened to a run.
+// title returns one line that states what has happened to a run, or to the schedule of a workflow if the run has no ID.
 func title(event, task string, run *historyv1.RunView) string {
-	text := run.GetId() + " " + verb(event, task, run)
+	subject := run.GetId()
+	if subject == "" {
+		subject = "the schedule of " + run.GetName()
+	}
+	text := subject + " " + verb(event, task, run)
 	if run.GetError() != "" {
 		text += ": " + run.GetError()
 	}

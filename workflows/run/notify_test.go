@@ -12,6 +12,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
@@ -221,4 +225,25 @@ func TestRunThatNeverBeginsIsTold(t *testing.T) {
 	}
 	c.Fake.Release("wait")
 	first.Wait()
+}
+
+// TestLateScheduleIsTold checks the message about a schedule that may have started no run.
+func TestLateScheduleIsTold(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	hook, target := newReceiver(c, 0)
+	since := time.Date(2026, 11, 30, 6, 0, 0, 0, time.UTC)
+	h, err := c.Conn.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: names.NotifyScheduleID(target, since), TaskQueue: names.ControlQueue}, names.NotifyWorkflow, &historyv1.NotifyInput{
+		Event: v1.NotifyLate, At: timestamppb.New(since), Run: &historyv1.RunView{Name: target, Trigger: v1.TriggerSchedule, Error: "no run has completed by 06:00"},
+		Notify: []*v1.Notification{{To: target, On: []string{v1.NotifyLate}, If: "run.id == '' && run.trigger == 'schedule'", Message: "where is ${{ run.name }}?"}},
+	})
+	if err != nil || h.Get(t.Context(), nil) != nil {
+		t.Fatalf("%v, %v", err, h)
+	}
+	document := hook.await(1)[0]
+	data := document["data"].(map[string]any)
+	if _, hasRun := data["run"]; hasRun || document["type"] != "schedule.late" || data["workflow"] != target || data["message"] != "where is "+target+"?" ||
+		data["title"] != "the schedule of "+target+" is late: no run has completed by 06:00" || document["timestamp"] != "2026-11-30T06:00:00Z" {
+		t.Errorf("the document is %v", document)
+	}
 }

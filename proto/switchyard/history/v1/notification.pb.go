@@ -30,7 +30,7 @@ type NotifyInput struct {
 	Event string `protobuf:"bytes,1,opt,name=event,proto3" json:"event,omitempty"`
 	// Task that the event is about; empty if it is about the run.
 	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
-	// The run at the time of the event.
+	// The run at the time of the event. Without an id, the event is about the schedule of the workflow with its name.
 	Run *RunView `protobuf:"bytes,3,opt,name=run,proto3" json:"run,omitempty"`
 	// Chain of the run, as in RunInput.
 	Chain string `protobuf:"bytes,4,opt,name=chain,proto3" json:"chain,omitempty"`
@@ -218,7 +218,7 @@ func (x *NotificationPlan) GetMessages() []*NotificationMessage {
 // Notice is what every message about an event reports.
 type Notice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Id of the run.
+	// Id of the run; empty if the event is about the schedule of the workflow.
 	Run string `protobuf:"bytes,1,opt,name=run,proto3" json:"run,omitempty"`
 	// Name of the workflow.
 	Workflow string `protobuf:"bytes,2,opt,name=workflow,proto3" json:"workflow,omitempty"`
@@ -238,7 +238,7 @@ type Notice struct {
 	Failed []*FailedTask `protobuf:"bytes,9,rep,name=failed,proto3" json:"failed,omitempty"`
 	// Number of failed tasks.
 	Failures int32 `protobuf:"varint,10,opt,name=failures,proto3" json:"failures,omitempty"`
-	// URL of the run on the page; empty if the gateways have none that people can open.
+	// URL of the run, or of the workflow with the schedule, on the page; empty if the gateways have none that people can open.
 	Url string `protobuf:"bytes,11,opt,name=url,proto3" json:"url,omitempty"`
 	// Who submitted the run; empty if unknown.
 	SubmittedBy   string `protobuf:"bytes,12,opt,name=submitted_by,json=submittedBy,proto3" json:"submitted_by,omitempty"`
