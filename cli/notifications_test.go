@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"switchyard/cli/exit"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -53,5 +55,22 @@ func TestNotificationsListAndTest(t *testing.T) {
 	script(f, &v1.TestNotificationTargetResponse{Answer: "200 OK"})
 	if got = run(t, "notifications", "test", "ops", "--gateway", f.url); !strings.Contains(got.stderr, "--external-url") {
 		t.Errorf("without a link: %+v", got)
+	}
+}
+
+func TestNotificationsGetWritesAFileForPut(t *testing.T) {
+	f := fake(t)
+	config := &v1.NotificationTarget_Email{Email: &v1.EmailTarget{Host: "mail.example.com", Port: 2525, From: "yard@example.com", To: []string{"ops@example.com", "Bob <bob@example.org>"}, Username: "yes", Password: "store:mail"}}
+	script(f, &v1.GetNotificationTargetResponse{Target: &v1.NotificationTarget{Name: "ops", Type: "email", Config: config, UpdatedAt: after(5)}})
+	got := run(t, "notifications", "get", "ops", "-o", "yaml", "--gateway", f.url)
+	if got.code != 0 || !strings.HasPrefix(got.stdout, "# --type email\n") {
+		t.Fatalf("%+v", got)
+	}
+	script(f, &v1.PutNotificationTargetResponse{Target: &v1.NotificationTarget{Name: "ops"}})
+	if put := run(t, "notifications", "put", "ops", "--type", "email", "--from-file", write(t, "mail.yaml", got.stdout), "--gateway", f.url); put.code != 0 {
+		t.Fatalf("%+v", put)
+	}
+	if sent := requests[*v1.PutNotificationTargetRequest](f)[0].GetTarget().GetEmail(); !proto.Equal(sent, config.Email) {
+		t.Errorf("sent %v", sent)
 	}
 }

@@ -52,8 +52,8 @@ type Notifier struct {
 	Sender    *notifications.Sender
 	// ExternalURL returns the URL at which people open the page, or "" if it is not known.
 	ExternalURL func() string
-	Logger    *slog.Logger
-	Now       func() time.Time
+	Logger      *slog.Logger
+	Now         func() time.Time
 }
 
 // Plan decides which targets are told about an event, and what they are told.
