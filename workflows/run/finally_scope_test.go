@@ -13,7 +13,7 @@ import (
 	"switchyard/workflows/names"
 )
 
-// finallyTask is a `finally` of one task that the nodes of the test accept.
+// finallyTask returns a `finally` of one task that the nodes of the test accept.
 func finallyTask(c *workertest.Nodes, name string) string {
 	return fmt.Sprintf(`finally: {%s: {type: shell, spec: {command: x}, resources: {cores: 0}, constraints: {nodeLabels: [%s]}}},`, name, c.Label)
 }
