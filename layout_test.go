@@ -78,7 +78,7 @@ var arrows = []struct {
 	{"activities/filelock", []string{"switchyard/", temporal}, nil},
 	{"activities/statedir", []string{"switchyard/", temporal}, nil},
 	{"activities/hostlist", []string{"switchyard/", temporal}, nil},
-	{"activities/notifications", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/hostlist", "switchyard/activities/secrets/vault", "switchyard/activities/store", "switchyard/workflows/notification", "switchyard/workflows/secretref"}},
+	{"activities/notifications", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/hostlist", "switchyard/activities/secrets/mask", "switchyard/activities/secrets/vault", "switchyard/activities/store", "switchyard/drawing/words", "switchyard/workflows/notification", "switchyard/workflows/secretref"}},
 	{"activities/httpguard", []string{"switchyard/", temporal}, nil},
 	{"activities/gatewayclient", []string{"switchyard/", temporal}, nil},
 	{"activities/capture", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/environments", "switchyard/activities/executor", "switchyard/activities/heartbeat"}},

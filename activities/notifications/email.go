@@ -24,16 +24,17 @@ const (
 const encryptionTLS = "tls"
 
 // email sends a message to mailboxes. It does not send without encryption.
-func (s *Sender) email(ctx context.Context, to *v1.EmailTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage) (string, error) {
+func (t *try) email(ctx context.Context, to *v1.EmailTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage) (string, error) {
 	options := []gomail.Option{
-		gomail.WithTimeout(sendTimeout), gomail.WithTLSConfig(&tls.Config{ServerName: to.GetHost(), RootCAs: s.roots, MinVersion: tls.VersionTLS12}),
-		gomail.WithDialContextFunc(s.dialMail(to)),
+		gomail.WithTimeout(sendTimeout), gomail.WithTLSConfig(&tls.Config{ServerName: to.GetHost(), RootCAs: t.roots, MinVersion: tls.VersionTLS12}),
+		gomail.WithDialContextFunc(t.dialMail(to)),
 	}
 	if to.GetPassword() != "" {
-		password, err := s.reveal(ctx, to.GetPassword())
+		password, err := t.reveal(ctx, to.GetPassword())
 		if err != nil {
 			return "", err
 		}
+		t.revealed = append(t.revealed, plainAuth(to.GetUsername(), password))
 		mechanism := gomail.SMTPAuthAutoDiscover
 		if to.GetEncryption() == encryptionTLS { // the library does not see that a connection of dialMail is encrypted
 			mechanism = gomail.SMTPAuthPlain

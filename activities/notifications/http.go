@@ -11,16 +11,14 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 )
 
 const (
-	// maxAnswer is how much of an answer is read, and maxShownAnswer how much of it an error shows.
-	maxAnswer      = 64 << 10
-	maxShownAnswer = 200
+	// maxAnswer is how much of an answer is read, in bytes.
+	maxAnswer = 64 << 10
 	// longestWait bounds how long a receiver can delay the next try.
 	longestWait = time.Hour
 )
@@ -38,8 +36,8 @@ func (s *Sender) dial(ctx context.Context, network, address string) (net.Conn, e
 const idempotencyHeader = "Idempotency-Key"
 
 // postJSON sends a document to a URL, which may be a reference to a stored secret.
-func (s *Sender) postJSON(ctx context.Context, to string, message *historyv1.NotificationMessage, document any) (answer string, err error) {
-	url, err := s.reveal(ctx, to)
+func (t *try) postJSON(ctx context.Context, to string, message *historyv1.NotificationMessage, document any) (answer string, err error) {
+	url, err := t.reveal(ctx, to)
 	if err != nil {
 		return "", err
 	}
@@ -47,7 +45,7 @@ func (s *Sender) postJSON(ctx context.Context, to string, message *historyv1.Not
 	if err != nil {
 		return "", permanent(err)
 	}
-	return s.post(ctx, url, http.Header{"Content-Type": {"application/json"}, idempotencyHeader: {message.GetKey()}}, body)
+	return t.post(ctx, url, http.Header{"Content-Type": {"application/json"}, idempotencyHeader: {message.GetKey()}}, body)
 }
 
 // encode returns a document as JSON, without the escapes for HTML, which would make it longer.
@@ -60,7 +58,7 @@ func encode(document any) ([]byte, error) {
 }
 
 // post sends a body to a URL and returns the answer in one line. Its errors do not show the URL, which may be a secret.
-func (s *Sender) post(ctx context.Context, to string, header http.Header, body []byte) (answer string, err error) {
+func (t *try) post(ctx context.Context, to string, header http.Header, body []byte) (answer string, err error) {
 	u, err := url.Parse(to)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return "", permanent(errors.New("its URL is not one of https or http"))
@@ -71,7 +69,7 @@ func (s *Sender) post(ctx context.Context, to string, header http.Header, body [
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", "switchyard")
-	res, err := s.client.Do(req)
+	res, err := t.client.Do(req)
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
@@ -81,13 +79,16 @@ func (s *Sender) post(ctx context.Context, to string, header http.Header, body [
 	defer res.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(res.Body, maxAnswer)) // the status decides whether the target has accepted the message
 	if res.StatusCode/100 == 2 {
-		return res.Status, nil
+		return t.shown(res.Status), nil
 	}
-	err = fmt.Errorf("%s answered %s%s", u.Host, res.Status, shownAnswer(text))
+	err = fmt.Errorf("%s answered %s", u.Host, t.shown(res.Status))
+	if line := t.shown(string(text)); line != "" {
+		err = fmt.Errorf("%w: %s", err, line)
+	}
 	if res.StatusCode/100 == 3 {
 		err = fmt.Errorf("%w; redirects are not followed", err)
 	}
-	return "", &failure{error: err, permanent: isPermanentStatus(res.StatusCode), after: retryAfter(res.Header, s.now())}
+	return "", &failure{error: err, permanent: isPermanentStatus(res.StatusCode), after: retryAfter(res.Header, t.now())}
 }
 
 // isPermanentStatus reports whether a receiver refuses the message itself. Other refusals may end when a person mends the target.
@@ -109,13 +110,4 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 		wait = at.Sub(now)
 	}
 	return min(max(wait, 0), longestWait)
-}
-
-// shownAnswer returns the start of an answer for an error, or "".
-func shownAnswer(text []byte) string {
-	line := strings.Join(strings.Fields(strings.ToValidUTF8(string(text[:min(len(text), maxShownAnswer)]), "")), " ")
-	if line == "" {
-		return ""
-	}
-	return ": " + line
 }

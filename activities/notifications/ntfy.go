@@ -14,8 +14,8 @@ import (
 const ntfyText = 4000
 
 // ntfy publishes a message to a topic of an ntfy server.
-func (s *Sender) ntfy(ctx context.Context, to *v1.NtfyTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage) (string, error) {
-	url, err := s.reveal(ctx, to.GetUrl())
+func (t *try) ntfy(ctx context.Context, to *v1.NtfyTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage) (string, error) {
+	url, err := t.reveal(ctx, to.GetUrl())
 	if err != nil {
 		return "", err
 	}
@@ -30,7 +30,7 @@ func (s *Sender) ntfy(ctx context.Context, to *v1.NtfyTarget, notice *historyv1.
 		header.Set("Click", notice.GetUrl())
 	}
 	if to.GetToken() != "" {
-		token, err := s.reveal(ctx, to.GetToken())
+		token, err := t.reveal(ctx, to.GetToken())
 		if err != nil {
 			return "", err
 		}
@@ -40,5 +40,5 @@ func (s *Sender) ntfy(ctx context.Context, to *v1.NtfyTarget, notice *historyv1.
 	if len(text) > ntfyText {
 		text = strings.ToValidUTF8(text[:ntfyText-3], "") + "..."
 	}
-	return s.post(ctx, url, header, []byte(text))
+	return t.post(ctx, url, header, []byte(text))
 }

@@ -62,22 +62,23 @@ func (s *Sender) Send(ctx context.Context, notice *historyv1.Notice, message *hi
 	defer done()
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
+	t := try{Sender: s}
 	switch config := target.GetConfig().(type) {
 	case *v1.NotificationTarget_Webhook:
-		answer, err = s.webhook(ctx, config.Webhook, notice, message)
+		answer, err = t.webhook(ctx, config.Webhook, notice, message)
 	case *v1.NotificationTarget_Slack:
-		answer, err = s.slack(ctx, config.Slack, notice, message)
+		answer, err = t.slack(ctx, config.Slack, notice, message)
 	case *v1.NotificationTarget_Teams:
-		answer, err = s.teams(ctx, config.Teams, notice, message)
+		answer, err = t.teams(ctx, config.Teams, notice, message)
 	case *v1.NotificationTarget_Email:
-		answer, err = s.email(ctx, config.Email, notice, message)
+		answer, err = t.email(ctx, config.Email, notice, message)
 	case *v1.NotificationTarget_Ntfy:
-		answer, err = s.ntfy(ctx, config.Ntfy, notice, message)
+		answer, err = t.ntfy(ctx, config.Ntfy, notice, message)
 	default:
 		err = permanent(fmt.Errorf("its type is not known to this program"))
 	}
 	if err != nil {
-		return "", fmt.Errorf("send to notification target %s: %w", target.GetName(), err)
+		return "", fmt.Errorf("send to notification target %s: %w", target.GetName(), t.maskedError(err))
 	}
-	return answer, nil
+	return t.masked(answer), nil
 }

@@ -33,8 +33,8 @@ type slackElement struct {
 }
 
 // slack sends a message to an incoming webhook of Slack.
-func (s *Sender) slack(ctx context.Context, to *v1.SlackTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage) (string, error) {
-	return s.postJSON(ctx, to.GetUrl(), message, newSlackDocument(notice, message))
+func (t *try) slack(ctx context.Context, to *v1.SlackTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage) (string, error) {
+	return t.postJSON(ctx, to.GetUrl(), message, newSlackDocument(notice, message))
 }
 
 // newSlackDocument returns the body of a message.

@@ -59,7 +59,7 @@ type cardAction struct {
 }
 
 // teams sends a message to an incoming webhook of Microsoft Teams.
-func (s *Sender) teams(ctx context.Context, to *v1.TeamsTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage) (string, error) {
+func (t *try) teams(ctx context.Context, to *v1.TeamsTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage) (string, error) {
 	log := teamsLog
 	document := newTeamsDocument(notice, message, log)
 	for ; log > 100; document = newTeamsDocument(notice, message, log) {
@@ -68,7 +68,7 @@ func (s *Sender) teams(ctx context.Context, to *v1.TeamsTarget, notice *historyv
 		}
 		log /= 2
 	}
-	return s.postJSON(ctx, to.GetUrl(), message, document)
+	return t.postJSON(ctx, to.GetUrl(), message, document)
 }
 
 // newTeamsDocument returns the body of a message with at most the given number of characters of each log.

@@ -45,12 +45,12 @@ type webhookTask struct {
 }
 
 // webhook sends a message as https://www.standardwebhooks.com specifies.
-func (s *Sender) webhook(ctx context.Context, to *v1.WebhookTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage) (string, error) {
-	url, err := s.reveal(ctx, to.GetUrl())
+func (t *try) webhook(ctx context.Context, to *v1.WebhookTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage) (string, error) {
+	url, err := t.reveal(ctx, to.GetUrl())
 	if err != nil {
 		return "", err
 	}
-	secret, err := s.reveal(ctx, to.GetSecret())
+	secret, err := t.reveal(ctx, to.GetSecret())
 	if err != nil {
 		return "", err
 	}
@@ -62,12 +62,12 @@ func (s *Sender) webhook(ctx context.Context, to *v1.WebhookTarget, notice *hist
 	if err != nil {
 		return "", permanent(err)
 	}
-	now := s.now()
+	now := t.now()
 	signature, err := signer.Sign(message.GetKey(), now, body)
 	if err != nil {
 		return "", err
 	}
-	return s.post(ctx, url, http.Header{
+	return t.post(ctx, url, http.Header{
 		"Content-Type": {"application/json"},
 		http.CanonicalHeaderKey(standardwebhooks.HeaderWebhookID):        {message.GetKey()},
 		http.CanonicalHeaderKey(standardwebhooks.HeaderWebhookTimestamp): {strconv.FormatInt(now.Unix(), 10)},
