@@ -117,7 +117,7 @@ func (c *closedRuns) tell(ctx context.Context, info *workflowpb.WorkflowExecutio
 	}
 	message := &historyv1.NotifyInput{Event: v1.NotifyFailed, Chain: in.GetChain(), At: timestamppb.New(info.GetCloseTime().AsTime()), Notify: entries, Run: &historyv1.RunView{
 		Id: id, Name: in.GetDefinition().GetName(), State: v1.RunFailed, Reason: reason, Error: text, Generation: in.GetGeneration(),
-		Trigger: known.Trigger, SubmittedBy: known.Owner, Batch: known.Batch, Input: in.GetInput(),
+		Trigger: known.Trigger, SubmittedBy: known.Owner, Batch: known.Batch, Input: notification.Input(in),
 	}}
 	return startNotify(ctx, c.client, names.NotifyWorkflowID(id, in.GetGeneration(), v1.NotifyFailed, ""), "end of "+id, message)
 }

@@ -41,7 +41,7 @@ const (
 	recentRuns = 100
 )
 
-// lastTries is the time before the end of its patience in which a failed try is recorded as the last one.
+// lastTries is the longest time between two tries, unless the receiver asks for more.
 const lastTries = 10 * time.Minute
 
 // Notifier has the activities of the workflow Notify. It is safe for concurrent use.
@@ -58,11 +58,23 @@ type Notifier struct {
 
 // Plan decides which targets are told about an event, and what they are told.
 func (n *Notifier) Plan(ctx context.Context, in *historyv1.NotifyInput) (*historyv1.NotificationPlan, error) {
-	run := proto.CloneOf(in.GetRun())
+	run := in.GetRun()
 	home := names.Home(run.GetId(), in.GetChain())
 	if run.GetId() == "" {
 		home = names.NotifyScheduleID(run.GetName(), in.GetAt().AsTime())
 	}
+	plan, err := n.plan(ctx, in, home)
+	if err != nil {
+		n.record(ctx, &historyv1.SendNotificationRequest{
+			Notice:  &historyv1.Notice{Run: run.GetId(), Workflow: run.GetName(), Generation: run.GetGeneration(), Task: in.GetTask()},
+			Message: &historyv1.NotificationMessage{Key: names.NotificationKey(home, run.GetGeneration(), in.GetEvent(), in.GetTask(), "")}, Chain: in.GetChain(),
+		}, n.outcome(ctx, "", in.GetEvent(), "", err))
+	}
+	return plan, err
+}
+
+func (n *Notifier) plan(ctx context.Context, in *historyv1.NotifyInput, home string) (*historyv1.NotificationPlan, error) {
+	run := proto.CloneOf(in.GetRun())
 	tasks, err := n.failedTasks(ctx, home, run.GetGeneration())
 	if err != nil {
 		return nil, err
@@ -80,10 +92,10 @@ func (n *Notifier) Plan(ctx context.Context, in *historyv1.NotifyInput) (*histor
 	}
 	plan := &historyv1.NotificationPlan{Notice: &historyv1.Notice{
 		Run: run.GetId(), Workflow: run.GetName(), Generation: run.GetGeneration(), Task: in.GetTask(), State: run.GetState(), Reason: run.GetReason(),
-		Url: notifications.PageURL(n.ExternalURL(), run.GetId(), run.GetName()), Error: run.GetError(), At: in.GetAt(), Failures: int32(len(tasks)), SubmittedBy: run.GetSubmittedBy(),
+		Url: notifications.PageURL(n.ExternalURL(), run.GetId(), run.GetName()), Error: notification.Cut(run.GetError(), notification.MaxError), At: in.GetAt(), Failures: int32(len(tasks)), SubmittedBy: run.GetSubmittedBy(),
 	}}
 	for i, name := range run.GetFailed()[:min(len(tasks), maxFailedTasks)] {
-		failed := &historyv1.FailedTask{Name: name, State: tasks[name].GetState(), Reason: tasks[name].GetReason(), Error: tasks[name].GetError()}
+		failed := &historyv1.FailedTask{Name: name, State: tasks[name].GetState(), Reason: tasks[name].GetReason(), Error: notification.Cut(tasks[name].GetError(), notification.MaxError)}
 		if i < logTasks {
 			failed.Lines = n.lastLines(ctx, home, run.GetGeneration(), name, tasks[name])
 		}
@@ -155,18 +167,26 @@ func (n *Notifier) lastLines(ctx context.Context, home string, generation int32,
 // Send tries once to deliver a message, and records in the store what became of it.
 func (n *Notifier) Send(ctx context.Context, req *historyv1.SendNotificationRequest) error {
 	answer, err := n.Sender.Send(ctx, req.GetNotice(), req.GetMessage())
-	info := activity.GetInfo(ctx)
-	outcome := notification.Outcome{
-		Target: req.GetMessage().GetTarget(), Event: req.GetMessage().GetEvent(), Answer: answer, Err: err, Try: int(info.Attempt),
-		IsLast: err != nil && (notifications.IsPermanent(err) || n.Now().After(info.ScheduledTime.Add(notification.Patience-lastTries))),
-	}
-	n.record(ctx, req, outcome)
+	n.record(ctx, req, n.outcome(ctx, req.GetMessage().GetTarget(), req.GetMessage().GetEvent(), answer, err))
 	if err == nil {
 		return nil
 	}
 	return temporal.NewApplicationErrorWithOptions(err.Error(), "NotDelivered", temporal.ApplicationErrorOptions{
 		NonRetryable: notifications.IsPermanent(err), NextRetryDelay: notifications.RetryAfter(err),
 	})
+}
+
+// outcome returns what became of the current try of an activity.
+func (n *Notifier) outcome(ctx context.Context, target, event, answer string, err error) notification.Outcome {
+	info := activity.GetInfo(ctx)
+	return notification.Outcome{
+		Target: target, Event: event, Answer: answer, Err: err, Try: int(info.Attempt), IsLast: err != nil && isLastTry(err, n.Now().Sub(info.ScheduledTime)),
+	}
+}
+
+// isLastTry reports whether no other try follows one that failed a time after the first one began.
+func isLastTry(err error, passed time.Duration) bool {
+	return notifications.IsPermanent(err) || passed+max(lastTries, notifications.RetryAfter(err)) > notification.Patience
 }
 
 // record adds what became of a try to the events of the run. It keeps the first failure and the newest outcome. A store that is away

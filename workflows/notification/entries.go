@@ -3,6 +3,9 @@ package notification
 import (
 	"slices"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -14,6 +17,17 @@ func OfRun(in *historyv1.RunInput, fleet []*v1.Notification) []*v1.Notification 
 		fleet = nil
 	}
 	return slices.Concat(in.GetDefinition().GetNotify(), fleet)
+}
+
+// maxInput is the largest input of a run, in bytes, that expressions of notifications see.
+const maxInput = 64 << 10
+
+// Input returns the input of a run as expressions of notifications see it, or nil if it is too large for them.
+func Input(in *historyv1.RunInput) *structpb.Struct {
+	if proto.Size(in.GetInput()) > maxInput {
+		return nil
+	}
+	return in.GetInput()
 }
 
 // Entries returns the entries for an event. An entry for recovered runs is one for completed runs: only [Plan] learns what was before.

@@ -2,7 +2,6 @@ package notification
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -18,6 +17,7 @@ const maxDetail = 300
 
 // Outcome is what became of one try to tell a target about an event.
 type Outcome struct {
+	// Target is empty if the targets could not be found out.
 	Target, Event string
 	// Answer is what the receiver answered, and Err why it was not told; one of them is set.
 	Answer string
@@ -35,10 +35,12 @@ func (o Outcome) Message(at time.Time) *v1.Event {
 		if o.IsLast {
 			next = fmt.Sprintf("gave up after try %d", o.Try)
 		}
-		e.Event, e.Detail = v1.EventNotifyFailed, fmt.Sprintf("%s was not told of %s (%s): %v", o.Target, o.Event, next, o.Err)
+		who := o.Target + " was not told"
+		if o.Target == "" {
+			who = "no target was told"
+		}
+		e.Event, e.Detail = v1.EventNotifyFailed, fmt.Sprintf("%s of %s (%s): %v", who, o.Event, next, o.Err)
 	}
-	if len(e.Detail) > maxDetail {
-		e.Detail = strings.ToValidUTF8(e.GetDetail()[:maxDetail-3], "") + "..."
-	}
+	e.Detail = Cut(e.GetDetail(), maxDetail)
 	return e
 }

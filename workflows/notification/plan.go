@@ -3,10 +3,20 @@ package notification
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
+)
+
+// The maximum lengths of what a message reports, in bytes. All messages about an event travel together, in one payload of Temporal.
+const (
+	MaxError = 500
+	maxTitle = 1000
+	maxText  = 32 << 10
+	// maxTexts is the length of the texts of all messages together.
+	maxTexts = 160 << 10
 )
 
 // Decision is a message to a target, and the event that it is about.
@@ -44,5 +54,16 @@ func Plan(ctx context.Context, evaluator *condition.Evaluator, entries []*v1.Not
 		}
 		decisions = append(decisions, Decision{Target: entry.GetTo(), Event: word, Title: title(word, task, run), Text: text})
 	}
+	for i, d := range decisions {
+		decisions[i].Title, decisions[i].Text = Cut(d.Title, maxTitle), Cut(d.Text, min(maxText, maxTexts/len(decisions)))
+	}
 	return decisions
+}
+
+// Cut returns a text of at most n bytes; a longer one ends in "...".
+func Cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n-3], "") + "..."
 }

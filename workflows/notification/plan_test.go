@@ -1,8 +1,13 @@
 package notification
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
@@ -55,5 +60,41 @@ func TestEntriesOfTheFleetFollowThoseOfTheDefinition(t *testing.T) {
 	in.ParentRun = "parent"
 	if got := OfRun(in, fleet); len(got) != 1 || got[0] != own {
 		t.Errorf("of a child run: %v", got)
+	}
+}
+
+func TestPlansAreBounded(t *testing.T) {
+	long := strings.Repeat("é\x01", 1<<16)
+	input, err := structpb.NewStruct(map[string]any{"x": long[:60000]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &historyv1.RunView{Id: "ci-1", State: v1.RunFailed, Error: long, Input: input}
+	for _, n := range []int{1, 5, 70} {
+		var entries []*v1.Notification
+		for i := range n {
+			entries = append(entries, &v1.Notification{To: fmt.Sprint("target-", i), On: []string{v1.NotifyFailed}, Message: strings.Repeat("${{ run.input.x }}", 60)})
+		}
+		plan := &historyv1.NotificationPlan{}
+		for _, d := range Plan(t.Context(), condition.NewEvaluator(), entries, v1.NotifyFailed, "", run, false) {
+			if !utf8.ValidString(d.Text) || !strings.HasSuffix(d.Text, "...") || len(d.Text) < 1000 || !utf8.ValidString(d.Title) || !strings.HasSuffix(d.Title, "...") {
+				t.Errorf("the text has %d bytes, the title is %q", len(d.Text), d.Title)
+			}
+			plan.Messages = append(plan.Messages, &historyv1.NotificationMessage{Title: d.Title, Text: d.Text})
+		}
+		if text, err := protojson.Marshal(plan); err != nil || len(text) > 1700<<10 || len(plan.GetMessages()) != n {
+			t.Errorf("%v: %d messages take %d bytes", err, len(plan.GetMessages()), len(text))
+		}
+	}
+}
+
+func TestLargeInputsAreLeftOut(t *testing.T) {
+	input := &structpb.Struct{Fields: map[string]*structpb.Value{"x": structpb.NewStringValue(strings.Repeat("x", maxInput))}}
+	if got := Input(&historyv1.RunInput{Input: input}); got != nil {
+		t.Error("a large input is seen")
+	}
+	input.Fields["x"] = structpb.NewStringValue("y")
+	if got := Input(&historyv1.RunInput{Input: input}); got != input {
+		t.Error("a small input is not seen")
 	}
 }

@@ -16,9 +16,6 @@ import (
 	"switchyard/workflows/notification"
 )
 
-// maxNotifiedInput is the largest input of a run, in bytes, that expressions of notifications see. Larger ones are left out.
-const maxNotifiedInput = 64 << 10
-
 // fleetNotifyChange names the version of the workflow from which on an open run asks for the entries of the fleet.
 const fleetNotifyChange = "fleet-notify"
 
@@ -77,11 +74,8 @@ func (r *run) startNotify(event, task, state, reason, text string, fleet []*v1.N
 	}
 	in := &historyv1.NotifyInput{Event: event, Task: task, Chain: r.selfChain, At: timestamppb.New(r.now()), Notify: entries, Run: &historyv1.RunView{
 		Id: r.Self, Name: cmp.Or(r.Input.GetDefinition().GetName(), r.received.GetWorkflow()), State: state, Reason: reason, Error: text,
-		Generation: r.Input.GetGeneration(), Trigger: r.wanted.Trigger, SubmittedBy: r.commands.SubmittedBy, Batch: r.Input.GetBatch(),
+		Generation: r.Input.GetGeneration(), Trigger: r.wanted.Trigger, SubmittedBy: r.commands.SubmittedBy, Batch: r.Input.GetBatch(), Input: notification.Input(r.Input),
 	}}
-	if proto.Size(r.Input.GetInput()) <= maxNotifiedInput {
-		in.Run.Input = r.Input.GetInput()
-	}
 	r.calls.Charge(calls.ChildCharge + 2*proto.Size(in))
 	return workflow.ExecuteChildWorkflow(workflow.WithChildOptions(r.ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: names.NotifyWorkflowID(r.Self, r.Input.GetGeneration(), event, task), TaskQueue: names.ControlQueue, WorkflowTaskTimeout: childTaskTimeout,

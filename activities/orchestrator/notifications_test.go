@@ -1,0 +1,88 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/testsuite"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"switchyard/activities/hostlist"
+	"switchyard/activities/notifications"
+	"switchyard/activities/store/storekey"
+	"switchyard/activities/store/storetest"
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/notification"
+)
+
+// brokenSearch is a client that lists no workflows.
+type brokenSearch struct{ client.Client }
+
+func (brokenSearch) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	return nil, errors.New("visibility is away")
+}
+
+func TestAPlanThatFailsIsAnEventOfTheRun(t *testing.T) {
+	kept := storetest.Open(t, "mem://")
+	for name, c := range map[string]struct {
+		passed time.Duration
+		want   string
+	}{
+		"first": {0, "no target was told of completed (try 1; others follow): "},
+		"last":  {notification.Patience, "no target was told of completed (gave up after try 1): "},
+	} {
+		n := &Notifier{Store: kept, Client: brokenSearch{}, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(c.passed) }}
+		env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+		env.RegisterActivity(n.Plan)
+		in := &historyv1.NotifyInput{Event: v1.NotifyCompleted, At: timestamppb.Now(), Run: &historyv1.RunView{Id: "ci-" + name, Name: "ci"}, Notify: []*v1.Notification{{To: "ops", On: []string{v1.NotifyRecovered}}}}
+		if _, err := env.ExecuteActivity(n.Plan, in); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		var slice historyv1.EventSlice
+		home := names.Home(in.GetRun().GetId(), "")
+		err := kept.GetMessage(t.Context(), storekey.Notified(home, 0, names.NotificationKey(home, 0, v1.NotifyCompleted, "", "")), &slice)
+		if err != nil || len(slice.GetEvents()) != 1 || !strings.HasPrefix(slice.GetEvents()[0].GetDetail(), c.want) {
+			t.Errorf("%s: %v %v", name, err, slice.GetEvents())
+		}
+	}
+}
+
+func TestTheLastTryIsKnown(t *testing.T) {
+	targets := notifications.NewTargets(storetest.Open(t, "mem://"), time.Now)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	if _, _, err := targets.Put(t.Context(), "ops", &v1.NotificationTarget{Config: &v1.NotificationTarget_Ntfy{Ntfy: &v1.NtfyTarget{Url: server.URL}}}, ""); err != nil {
+		t.Fatal(err)
+	}
+	sender := notifications.NewSender(targets, nil, hostlist.List{"127.0.0.1"}, time.Now)
+	defer sender.Close()
+	_, busy := sender.Send(t.Context(), &historyv1.Notice{}, &historyv1.NotificationMessage{Target: "ops"})
+	for _, c := range []struct {
+		err    error
+		passed time.Duration
+		want   bool
+	}{
+		{errors.New("x"), 0, false},
+		{errors.New("x"), notification.Patience - 11*time.Minute, false},
+		{errors.New("x"), notification.Patience - 9*time.Minute, true},
+		{busy, notification.Patience - 61*time.Minute, false},
+		{busy, notification.Patience - 59*time.Minute, true},
+	} {
+		if got := isLastTry(c.err, c.passed); got != c.want {
+			t.Errorf("%v after %s: %t", c.err, c.passed, got)
+		}
+	}
+}
