@@ -51,6 +51,7 @@ func (r *defaultsReader) check(defaults *v1.TaskDefaults, p *source.Path) (bad m
 	variableRules{r.decoder}.secret(defaults.GetSecretEnv(), defaults.GetEnv(), p.Field("secretEnv"))
 	r.duration(defaults.GetTimeout(), p.Field("timeout"))
 	r.duration(defaults.GetDeadline(), p.Field("deadline"))
+	r.durationOr(defaults.GetExpectedWithin(), p.Field("expectedWithin"), `"0" means any time`)
 	r.heartbeatTimeout(defaults.GetHeartbeatTimeout(), p.Field("heartbeatTimeout"))
 	r.stop(defaults.GetStop(), p.Field("stop"))
 	constraintRules{r.decoder}.check(defaults.GetConstraints(), p.Field("constraints"))

@@ -24,6 +24,7 @@ defaults:
   retry: { maxRetries: 4, retryable: true }
   timeout: 5m
   deadline: 1h
+  expectedWithin: 30m
   priority: 5
 tasks:
   all: { spec: { command: x } }
@@ -34,6 +35,7 @@ tasks:
     resources: { cores: 0 }
     retry: { maxRetries: 0, retryable: false }
     timeout: 0
+    expectedWithin: 0
     priority: 0
   empty: { spec: { command: x }, env: , constraints: , resources: , retry: , timeout: , priority: }
   ask: { type: approval }
@@ -48,16 +50,16 @@ func TestOwnValuesTakePrecedenceOverDefaults(t *testing.T) {
 		Constraints: &v1.Constraints{NodeLabels: []string{"x"}, AvoidGaming: true, MinMemoryMb: 5},
 		Resources:   &v1.Resources{Cores: proto.Float64(2), MemoryMb: 7},
 		Retry:       &v1.RetryPolicy{MaxRetries: proto.Int32(4), Retryable: proto.Bool(true)},
-		Timeout:     "5m", Deadline: "1h", Priority: 5,
+		Timeout:     "5m", Deadline: "1h", ExpectedWithin: "30m", Priority: 5,
 	}
 	own := &v1.TaskDefinition{
 		Type: "shell", Spec: spec(t, map[string]any{"command": "x"}), Env: map[string]string{"A": "default", "B": ""},
 		Constraints: &v1.Constraints{MinMemoryMb: 5},
 		Resources:   &v1.Resources{Cores: proto.Float64(0), MemoryMb: 7},
 		Retry:       &v1.RetryPolicy{MaxRetries: proto.Int32(0), Retryable: proto.Bool(false)},
-		Timeout:     "0", Deadline: "1h",
+		Timeout:     "0", Deadline: "1h", ExpectedWithin: "0",
 	}
-	ask := &v1.TaskDefinition{Type: "approval", Deadline: "1h"}
+	ask := &v1.TaskDefinition{Type: "approval", Deadline: "1h", ExpectedWithin: "30m"}
 	want := &v1.Definition{Name: "a", Tasks: map[string]*v1.TaskDefinition{"all": all, "own": own, "empty": all, "ask": ask}}
 	if diff := cmp.Diff(want, def, protocmp.Transform()); diff != "" {
 		t.Error(diff)

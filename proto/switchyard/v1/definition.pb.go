@@ -522,9 +522,11 @@ type TaskDefaults struct {
 	// Settings in the specs of tasks.
 	Spec *SpecDefaults `protobuf:"bytes,11,opt,name=spec,proto3" json:"spec,omitempty"`
 	// How the program of a task is stopped.
-	Stop          *Stop `protobuf:"bytes,12,opt,name=stop,proto3" json:"stop,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Stop *Stop `protobuf:"bytes,12,opt,name=stop,proto3" json:"stop,omitempty"`
+	// How long a task usually takes at most, from when it could start to its end.
+	ExpectedWithin string `protobuf:"bytes,13,opt,name=expected_within,json=expectedWithin,proto3" json:"expected_within,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *TaskDefaults) Reset() {
@@ -639,6 +641,13 @@ func (x *TaskDefaults) GetStop() *Stop {
 		return x.Stop
 	}
 	return nil
+}
+
+func (x *TaskDefaults) GetExpectedWithin() string {
+	if x != nil {
+		return x.ExpectedWithin
+	}
+	return ""
 }
 
 // SpecDefaults holds fields for the specs of tasks that do not set their own.
@@ -1605,7 +1614,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\adefault\x18\x03 \x01(\v2\x16.google.protobuf.ValueR\adefault\x12\x1a\n" +
 	"\brequired\x18\x04 \x01(\bR\brequired\x12*\n" +
 	"\x04enum\x18\x05 \x03(\v2\x16.google.protobuf.ValueR\x04enum\x12\"\n" +
-	"\apattern\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\apattern\"\xc3\x06\n" +
+	"\apattern\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\apattern\"\xec\x06\n" +
 	"\fTaskDefaults\x12b\n" +
 	"\x04type\x18\x01 \x01(\tBN\xbaHKrIR\x00R\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12\\\n" +
 	"\x03env\x18\x02 \x03(\v2$.switchyard.v1.TaskDefaults.EnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\x03env\x12<\n" +
@@ -1621,7 +1630,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"secret_env\x18\n" +
 	" \x03(\v2*.switchyard.v1.TaskDefaults.SecretEnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\tsecretEnv\x12/\n" +
 	"\x04spec\x18\v \x01(\v2\x1b.switchyard.v1.SpecDefaultsR\x04spec\x12'\n" +
-	"\x04stop\x18\f \x01(\v2\x13.switchyard.v1.StopR\x04stop\x1a6\n" +
+	"\x04stop\x18\f \x01(\v2\x13.switchyard.v1.StopR\x04stop\x12'\n" +
+	"\x0fexpected_within\x18\r \x01(\tR\x0eexpectedWithin\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
