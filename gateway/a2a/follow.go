@@ -133,6 +133,7 @@ func (a *agent) watch(ctx context.Context, run string, see func(now *observation
 	for stream.Receive() {
 		now.run, now.total = stream.Msg().GetRun(), int(stream.Msg().GetTaskCount())
 		now.update(now.run.GetTasks())
+		a.readInputs(ctx, now)
 		if more, err := see(now, now.run.GetTasks()); !more || err != nil {
 			return err
 		}

@@ -1,12 +1,14 @@
 package a2a
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -19,6 +21,8 @@ type observation struct {
 	asked map[string]string
 	// fannedOut marks the tasks in asked that fanned out and have waiting instances.
 	fannedOut map[string]bool
+	// inputs holds the declared inputs of approval tasks by task. It is nil until a task has asked and the definition was read.
+	inputs map[string]map[string]any
 	// ended marks the tasks that have ended; total is the number of tasks of the run.
 	ended map[string]bool
 	total int
@@ -45,14 +49,34 @@ func (o *observation) update(tasks map[string]*v1.Task) {
 	}
 }
 
-// approval is a waiting approval.
-type approval struct{ task, asks string }
+// approval is a waiting approval, with the inputs that it declares.
+type approval struct {
+	task, asks string
+	inputs     map[string]any
+}
+
+// readInputs reads the inputs of the waiting approvals, unless they are known. They are missing while the definition cannot be read.
+func (a *agent) readInputs(ctx context.Context, o *observation) {
+	if len(o.asked) == 0 || o.inputs != nil {
+		return
+	}
+	res, err := a.Runs.GetRunDefinition(ctx, connect.NewRequest(&v1.GetRunDefinitionRequest{Id: o.run.GetId()}))
+	if err != nil {
+		return
+	}
+	o.inputs = map[string]map[string]any{}
+	for name, task := range v1.AllTasks(res.Msg.GetDefinition()) {
+		if task.GetType() == v1.TypeApproval {
+			o.inputs[name] = task.GetSpec().GetFields()["inputs"].GetStructValue().AsMap()
+		}
+	}
+}
 
 // approvals returns the waiting approvals, ordered by task.
 func (o *observation) approvals() []approval {
 	var all []approval
 	for _, task := range slices.Sorted(maps.Keys(o.asked)) {
-		all = append(all, approval{task, o.asked[task]})
+		all = append(all, approval{task, o.asked[task], o.inputs[task]})
 	}
 	return all
 }
@@ -97,7 +121,11 @@ func (o *observation) text() string {
 	case state == a2a.TaskStateInputRequired:
 		var lines []string
 		for _, asked := range o.approvals() {
-			lines = append(lines, strings.TrimRight(asked.task+" asks for approval: "+asked.asks, ": "))
+			line := strings.TrimRight(asked.task+" asks for approval: "+asked.asks, ": ")
+			if len(asked.inputs) > 0 {
+				line += "; its inputs are " + strings.Join(slices.Sorted(maps.Keys(asked.inputs)), ", ")
+			}
+			lines = append(lines, line)
 		}
 		return strings.Join(append(lines, decisionHelp), "\n")
 	case o.run.GetError() != "":
@@ -146,7 +174,11 @@ func (o *observation) status(now time.Time) a2a.TaskStatus {
 func approvalData(all []approval) []any {
 	var data []any
 	for _, asked := range all {
-		data = append(data, map[string]any{"task": asked.task, "asks": asked.asks})
+		one := map[string]any{"task": asked.task, "asks": asked.asks}
+		if len(asked.inputs) > 0 {
+			one["inputs"] = asked.inputs
+		}
+		data = append(data, one)
 	}
 	return data
 }

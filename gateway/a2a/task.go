@@ -65,6 +65,7 @@ func (a *agent) scan(ctx context.Context, run string, kept *artifacts) (*observa
 			kept.add(now.run.GetTasks())
 		}
 		if req.PageToken = res.Msg.GetNextPageToken(); req.PageToken == "" {
+			a.readInputs(ctx, now)
 			return now, nil
 		}
 	}

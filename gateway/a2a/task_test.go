@@ -1,15 +1,18 @@
 package a2a
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"github.com/a2aproject/a2a-go/v2/a2a"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
 
 // TestEveryRunStateMapsToATaskState checks that every run state maps to a task state that is terminal exactly if the run
@@ -28,6 +31,18 @@ func TestEveryRunStateMapsToATaskState(t *testing.T) {
 	}
 }
 
+// definedRuns counts how often the definition of its run is read.
+type definedRuns struct {
+	switchyardv1connect.RunServiceClient
+	definition *v1.Definition
+	reads      int
+}
+
+func (f *definedRuns) GetRunDefinition(context.Context, *connect.Request[v1.GetRunDefinitionRequest]) (*connect.Response[v1.GetRunDefinitionResponse], error) {
+	f.reads++
+	return connect.NewResponse(&v1.GetRunDefinitionResponse{Definition: f.definition}), nil
+}
+
 // TestStatusContainsPendingApprovals follows the status of a run while approvals appear and are decided.
 func TestStatusContainsPendingApprovals(t *testing.T) {
 	t.Parallel()
@@ -40,6 +55,21 @@ func TestStatusContainsPendingApprovals(t *testing.T) {
 	}
 	if data := fmt.Sprint(status.Message.Parts[1].Data()); data != "map[approvals:[map[asks:ship it? task:gate]]]" {
 		t.Errorf("data: %s", data)
+	}
+	spec, _ := structpb.NewStruct(map[string]any{"inputs": map[string]any{"region": map[string]any{"enum": []any{"eu"}}, "count": map[string]any{}}})
+	runs := &definedRuns{definition: &v1.Definition{Tasks: map[string]*v1.TaskDefinition{"gate": {Type: v1.TypeApproval, Spec: spec}}}}
+	reads := &agent{Services: Services{Runs: runs}}
+	reads.readInputs(t.Context(), o)
+	reads.readInputs(t.Context(), o)
+	status = o.status(time.Unix(1, 0))
+	if text := status.Message.Parts[0].Text(); !strings.HasPrefix(text, "gate asks for approval: ship it?; its inputs are count, region\n") {
+		t.Errorf("with inputs: %q", text)
+	}
+	if data := fmt.Sprint(status.Message.Parts[1].Data()); data != "map[approvals:[map[asks:ship it? inputs:map[count:map[] region:map[enum:[eu]]] task:gate]]]" {
+		t.Errorf("with inputs: %s", data)
+	}
+	if n := runs.reads; n != 1 {
+		t.Errorf("the definition was read %d times", n)
 	}
 	o.run.State = v1.RunPendingApproval // a run has this state when only the approval is left
 	if status = o.status(time.Unix(1, 0)); status.State != a2a.TaskStateInputRequired {
