@@ -32,10 +32,17 @@ type Environments interface {
 	Find(ctx context.Context, name string) (*v1.Environment, error)
 }
 
+// Targets holds the targets of notifications. It is safe for concurrent use.
+type Targets interface {
+	// List returns all targets, with warnings about those that cannot be read.
+	List(ctx context.Context) ([]*v1.NotificationTarget, []string, error)
+}
+
 // Checker reads and checks definitions. It is safe for concurrent use.
 type Checker struct {
 	Library      Library
 	Environments Environments
+	Targets      Targets
 	// Defaults are the settings of tasks that do not set their own.
 	Defaults definition.RunDefaults
 }

@@ -65,3 +65,36 @@ func TestUnknownNameSuggestsASimilarOne(t *testing.T) {
 		t.Errorf("a bad name: %v", err)
 	}
 }
+
+type fakeTargets []string
+
+func (f fakeTargets) List(context.Context) (all []*v1.NotificationTarget, warnings []string, err error) {
+	for _, name := range f {
+		all = append(all, &v1.NotificationTarget{Name: name})
+	}
+	return all, nil, nil
+}
+
+func TestUnknownTargetsAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	c := Checker{Targets: fakeTargets{"ops", "team"}}
+	checked, err := c.Parse(nil, "ci.yaml", `name: ci
+tasks: { a: { type: shell, spec: { command: x } } }
+notify:
+  - { to: ops, on: [failed] }
+  - { to: tema, on: [failed] }
+  - { to: boss, on: [failed] }
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.WarnOfTargets(t.Context(), checked.Told).Error()
+	for _, want := range []string{"ci.yaml:5:11: no notification target is stored under the name \"tema\"", "did you mean team?", "ci.yaml:6:11: ", "`switchyard notifications put boss --type TYPE"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+	if strings.Contains(got, "ci.yaml:4") {
+		t.Errorf("a stored target is warned of: %s", got)
+	}
+}

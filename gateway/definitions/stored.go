@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"sync"
 
 	"connectrpc.com/connect"
@@ -66,6 +67,35 @@ func (c Checker) FindMissing(ctx context.Context, places []definition.StoredRefe
 		missing = append(missing, problem)
 	}
 	return missing, nil
+}
+
+// WarnOfTargets returns a problem for each place that names a target of notifications that is not stored. It returns none if the targets
+// cannot be listed: the messages wait until a target has the name.
+func (c Checker) WarnOfTargets(ctx context.Context, places []definition.StoredReference) source.Problems {
+	if len(places) == 0 {
+		return nil
+	}
+	all, unreadable, err := c.Targets.List(ctx)
+	if err != nil || len(unreadable) > 0 {
+		return nil
+	}
+	var stored []string
+	for _, target := range all {
+		stored = append(stored, target.GetName())
+	}
+	var problems source.Problems
+	for _, place := range places {
+		if slices.Contains(stored, place.Name) {
+			continue
+		}
+		problem := proto.CloneOf(place.Place)
+		problem.Message = "no notification target is stored under the name " + source.Quote(place.Name) + "; messages to it wait for one"
+		if problem.Hint = nearest.DidYouMean(place.Name, stored); problem.Hint == "" {
+			problem.Hint = "`switchyard notifications put " + place.Name + " --type TYPE --from-file FILE` stores it"
+		}
+		problems = append(problems, problem)
+	}
+	return problems
 }
 
 // Freeze returns the stored workflows that the tasks of a definition name, those that these name in turn, and the environments of all.

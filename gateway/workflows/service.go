@@ -160,7 +160,7 @@ func (s Service) check(ctx context.Context, def *v1.Definition, file, document s
 	}
 	others := slices.DeleteFunc(checked.Stored, func(r definition.StoredReference) bool { return r.Name == checked.Definition.GetName() })
 	missing, err := s.Definitions.FindMissing(ctx, others)
-	return checked, slices.Concat(checked.Warnings, missing), err
+	return checked, slices.Concat(checked.Warnings, missing, s.Definitions.WarnOfTargets(ctx, checked.Told)), err
 }
 
 // GetWorkflow returns a stored definition.

@@ -17,11 +17,13 @@ type Checked struct {
 	Warnings source.Problems
 	// Stored holds the places that name a stored workflow, including those in inline definitions.
 	Stored []StoredReference
+	// Told holds the places that name a target of notifications.
+	Told []StoredReference
 	// Schedule is the place of the schedule, or nil if the definition has none.
 	Schedule *v1.Problem // without a message
 }
 
-// StoredReference is a place that names a stored workflow: the spec of a task of type run.
+// StoredReference is a place that names a stored workflow, the spec of a task of type run, or the target of a notification.
 type StoredReference struct {
 	Name  string
 	Place *v1.Problem // without a message

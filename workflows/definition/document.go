@@ -121,6 +121,10 @@ func (d *document) checked(def *v1.Definition) (Checked, error) {
 		problem.Hint = "`switchyard workflows put` refuses it; give the task a condition"
 		checked.Warnings = append(checked.Warnings, problem)
 	}
+	for i, n := range def.GetNotify() {
+		p := d.base.Field("notify").Item(i).Field("to")
+		checked.Told = append(checked.Told, StoredReference{Name: n.GetTo(), Place: d.Place(d.locate(p), p)})
+	}
 	if p := d.base.Field("schedule"); def.GetSchedule() != nil {
 		checked.Schedule = d.Place(d.locateKey(p), p)
 	}
