@@ -58,7 +58,8 @@ func TestChatsGetWhatTheirSchemasAllow(t *testing.T) {
 		if _, err := s.Send(t.Context(), failedRun, message()); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
-		for _, want := range []string{"nightly-7k3x2p9d failed", "dead_letter", "make: *** [all] Error 2", failedRun.GetUrl(), "Submitted by"} {
+		escaped := map[string][]string{"slack": {"dead_letter", "make: *** [all] Error 2"}, "teams": {`dead\\_letter`, `make: \\*\\*\\* \\[all\\] Error 2`}}[kind]
+		for _, want := range []string{"nightly-7k3x2p9d failed", escaped[0], escaped[1], failedRun.GetUrl(), "Submitted by"} {
 			if !strings.Contains(body, want) {
 				t.Errorf("%s lacks %q: %s", kind, want, body)
 			}
@@ -80,6 +81,21 @@ func TestSlackTextIsEscaped(t *testing.T) {
 	d := newSlackDocument(failedRun, message())
 	if got := d.Blocks[1].Text.Text; got != "call the &lt;on-call&gt; &amp; sleep" {
 		t.Errorf("the text is %q", got)
+	}
+}
+
+func TestCardsShowNoLinksOfTasks(t *testing.T) {
+	const link, shown = "[Reset your password](https://evil.example)", `\[Reset your password\](https://evil.example)`
+	notice := &historyv1.Notice{Error: link, Reason: link, Failed: []*historyv1.FailedTask{{Name: "a", State: v1.TaskFailed, Error: link, Lines: []string{link}}}}
+	card := newTeamsDocument(notice, &historyv1.NotificationMessage{Title: link, Text: link}, teamsLog).Attachments[0].Content
+	for _, item := range card.Body {
+		texts := []string{item.Text}
+		for _, f := range item.Facts {
+			texts = append(texts, f.Value)
+		}
+		if text := strings.Join(texts, ""); strings.Contains(text, link) || !strings.Contains(text, shown) {
+			t.Errorf("a card has %q", text)
+		}
 	}
 }
 

@@ -75,22 +75,22 @@ func (t *try) teams(ctx context.Context, to *v1.TeamsTarget, notice *historyv1.N
 func newTeamsDocument(notice *historyv1.Notice, message *historyv1.NotificationMessage, log int) teamsDocument {
 	card := adaptiveCard{Schema: "http://adaptivecards.io/schemas/adaptive-card.json", Type: "AdaptiveCard", Version: "1.4"}
 	add := func(item cardItem) { card.Body = append(card.Body, item) }
-	add(cardItem{Type: "TextBlock", Text: cut(message.GetTitle(), 500), Size: "large", Weight: "bolder", Wrap: true})
+	add(cardItem{Type: "TextBlock", Text: cut(teamsEscape(message.GetTitle()), 500), Size: "large", Weight: "bolder", Wrap: true})
 	if message.GetText() != "" {
-		add(cardItem{Type: "TextBlock", Text: cut(message.GetText(), teamsText), Wrap: true})
+		add(cardItem{Type: "TextBlock", Text: cut(teamsEscape(message.GetText()), teamsText), Wrap: true})
 	}
 	table := cardItem{Type: "FactSet"}
 	for _, f := range facts(notice) {
-		table.Facts = append(table.Facts, cardFact{f.label, cut(f.value, 500)})
+		table.Facts = append(table.Facts, cardFact{f.label, cut(teamsEscape(f.value), 500)})
 	}
 	if len(table.Facts) > 0 {
 		add(table)
 	}
 	for _, task := range notice.GetFailed() {
-		add(cardItem{Type: "TextBlock", Text: cut(failedTitle(task), 500), Weight: "bolder", Wrap: true})
+		add(cardItem{Type: "TextBlock", Text: cut(teamsEscape(failedTitle(task)), 500), Weight: "bolder", Wrap: true})
 		if len(task.GetLines()) > 0 {
 			// A blank line keeps the line break in Markdown.
-			add(cardItem{Type: "TextBlock", Text: cutFront(strings.Join(task.GetLines(), "\n\n"), log), FontType: "monospace", Wrap: true})
+			add(cardItem{Type: "TextBlock", Text: cutFront(teamsEscape(strings.Join(task.GetLines(), "\n\n")), log), FontType: "monospace", Wrap: true})
 		}
 	}
 	if text := omitted(notice); text != "" {
@@ -101,3 +101,9 @@ func newTeamsDocument(notice *historyv1.Notice, message *historyv1.NotificationM
 	}
 	return teamsDocument{Type: "message", Attachments: []teamsAttachment{{"application/vnd.microsoft.card.adaptive", card}}}
 }
+
+// teamsMarks escapes the characters by which Markdown makes links, emphasis and code.
+var teamsMarks = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`, `<`, `\<`, `>`, `\>`, `*`, `\*`, `_`, `\_`, `~`, `\~`, `#`, `\#`, "`", "\\`")
+
+// teamsEscape escapes a text, which may come from the output of a task, so that a card shows it as it is.
+func teamsEscape(text string) string { return teamsMarks.Replace(text) }
