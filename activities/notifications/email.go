@@ -7,9 +7,14 @@ import (
 	"fmt"
 	"net"
 	"net/mail"
+	"net/textproto"
+	"slices"
+	"strings"
 
 	gomail "github.com/wneessen/go-mail"
+	"github.com/wneessen/go-mail/smtp"
 
+	"switchyard/drawing/words"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -23,8 +28,8 @@ const (
 // encryptionTLS is the value of EmailTarget.encryption for a connection that is encrypted from the start.
 const encryptionTLS = "tls"
 
-// email sends a message to mailboxes. It does not send without encryption.
-func (t *try) email(ctx context.Context, to *v1.EmailTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage) (string, error) {
+// email sends a message to the mailboxes of a target that are not among told. It does not send without encryption.
+func (t *try) email(ctx context.Context, to *v1.EmailTarget, notice *historyv1.Notice, message *historyv1.NotificationMessage, told []string) (string, error) {
 	options := []gomail.Option{
 		gomail.WithTimeout(sendTimeout), gomail.WithTLSConfig(&tls.Config{ServerName: to.GetHost(), RootCAs: t.roots, MinVersion: tls.VersionTLS12}),
 		gomail.WithDialContextFunc(t.dialMail(to)),
@@ -58,10 +63,78 @@ func (t *try) email(ctx context.Context, to *v1.EmailTarget, notice *historyv1.N
 	if err != nil {
 		return "", permanent(err)
 	}
-	if err := client.DialAndSendWithContext(ctx, letter); err != nil {
+	conn, err := client.DialToSMTPClientWithContext(ctx)
+	if err != nil {
 		return "", fmt.Errorf("%s: %w", to.GetHost(), err)
 	}
-	return fmt.Sprintf("%s has accepted a mail to %d recipients", to.GetHost(), len(to.GetTo())), nil
+	defer conn.Close()
+	answer, err := handOver(conn, letter, told)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", to.GetHost(), err)
+	}
+	_ = conn.Quit() // the server has accepted the mail
+	return to.GetHost() + " " + answer, nil
+}
+
+// handOver hands a letter over, once for all recipients that the server accepts. A recipient that the server refuses for now is worth
+// another try, which leaves out those that were told.
+func handOver(conn *smtp.Client, letter *gomail.Msg, told []string) (answer string, err error) {
+	from, err := letter.GetSender(false)
+	if err != nil {
+		return "", err
+	}
+	recipients, err := letter.GetRecipients()
+	if err != nil {
+		return "", err
+	}
+	if err := conn.Mail(from); err != nil {
+		return "", err
+	}
+	var accepted, refused []string
+	isFinal := true
+	for _, recipient := range recipients {
+		if slices.Contains(told, recipient) {
+			continue
+		}
+		err := conn.Rcpt(recipient)
+		reply, isReply := errors.AsType[*textproto.Error](err)
+		switch {
+		case err == nil:
+			accepted = append(accepted, recipient)
+		case !isReply:
+			return "", err
+		default:
+			refused = append(refused, fmt.Sprintf("%s: %v", recipient, err))
+			isFinal = isFinal && reply.Code/100 == 5
+		}
+	}
+	if len(accepted) > 0 {
+		if err := writeLetter(conn, letter); err != nil {
+			reply, isReply := errors.AsType[*textproto.Error](err)
+			return "", &failure{error: err, permanent: isReply && reply.Code/100 == 5 && len(told) == 0}
+		}
+		told = slices.Concat(told, accepted)
+	}
+	answer = "has accepted a mail to " + words.Count(len(told), "recipient")
+	if len(refused) > 0 {
+		answer += " and refused " + strings.Join(refused, "; ")
+	}
+	if len(told) == 0 || len(refused) > 0 && !isFinal {
+		return "", &failure{error: errors.New(answer), permanent: isFinal, told: told}
+	}
+	return answer, nil
+}
+
+// writeLetter sends a letter to the recipients that the server has accepted.
+func writeLetter(conn *smtp.Client, letter *gomail.Msg) error {
+	w, err := conn.Data()
+	if err != nil {
+		return err
+	}
+	if _, err := letter.WriteTo(w); err != nil {
+		return err
+	}
+	return w.Close()
 }
 
 // dialMail returns the function that connects to the server of a target.

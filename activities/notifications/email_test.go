@@ -23,6 +23,8 @@ type mailbox struct {
 	mails []string
 	from  []string
 	to    []string
+	// refused holds the answers to recipients that the server does not accept.
+	refused map[string]*smtp.SMTPError
 }
 
 func (m *mailbox) NewSession(*smtp.Conn) (smtp.Session, error) { return &mailSession{box: m}, nil }
@@ -53,6 +55,9 @@ func (s *mailSession) Mail(from string, _ *smtp.MailOptions) error {
 }
 
 func (s *mailSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+	if refusal := s.box.refused[to]; refusal != nil {
+		return refusal
+	}
 	s.to += to + " "
 	return nil
 }
@@ -168,6 +173,45 @@ func TestMailToUnknownServersIsRefused(t *testing.T) {
 	for _, bad := range []*v1.EmailTarget{{From: "yard", To: []string{"a@b"}}, {From: "a@b", To: []string{"x\r\nBcc: y@z"}}, {From: "a@b", To: []string{"a@b"}, Username: "yard"}} {
 		if err := Check(&v1.NotificationTarget{Config: &v1.NotificationTarget_Email{Email: bad}}); err == nil {
 			t.Errorf("%v is accepted", bad)
+		}
+	}
+}
+
+func TestMailIsSentToTheRecipientsThatAreAccepted(t *testing.T) {
+	const ann, bob = "ann@example.com", "bob@example.org"
+	unknown, later := &smtp.SMTPError{Code: 550, Message: "no such user"}, &smtp.SMTPError{Code: 451, Message: "greylisted"}
+	for name, c := range map[string]struct {
+		refused     map[string]*smtp.SMTPError
+		want        string // the answer or the error
+		fails       bool
+		isPermanent bool
+		again       string // the recipients of the next try, once the server accepts all
+	}{
+		"an unknown one":         {map[string]*smtp.SMTPError{bob: unknown}, "has accepted a mail to 1 recipient and refused <bob@example.org>: 550 ", false, false, ""},
+		"one for now":            {map[string]*smtp.SMTPError{bob: later}, "has accepted a mail to 1 recipient and refused <bob@example.org>: 451 ", true, false, bob + " "},
+		"all":                    {map[string]*smtp.SMTPError{ann: unknown, bob: unknown}, "refused <ann@example.com>: 550 ", true, true, ""},
+		"all, some for now only": {map[string]*smtp.SMTPError{ann: unknown, bob: later}, "; <bob@example.org>: 451 ", true, false, ann + " " + bob + " "},
+	} {
+		box := &mailbox{refused: c.refused}
+		port, roots := startMail(t, box, true, false)
+		s := newSender(t, &v1.NotificationTarget{Config: &v1.NotificationTarget_Email{Email: &v1.EmailTarget{
+			Host: "127.0.0.1", Port: int32(port), Username: "yard", Password: "store:mail", From: "yard@example.com", To: []string{ann, bob},
+		}}}, map[string]string{"mail": "hunter2"}, "127.0.0.1")
+		s.roots = roots
+		answer, err := s.Send(t.Context(), failedRun, message())
+		if err != nil {
+			answer = err.Error()
+		}
+		if (err != nil) != c.fails || IsPermanent(err) != c.isPermanent || !strings.Contains(answer, c.want) {
+			t.Errorf("%s: %q, %v", name, answer, err)
+		}
+		if c.again == "" {
+			continue
+		}
+		box.refused, box.to = nil, nil
+		answer, err = s.Send(t.Context(), failedRun, message(), Told(err)...)
+		if err != nil || strings.Join(box.to, "") != c.again || !strings.Contains(answer, "2 recipients") {
+			t.Errorf("%s: then %v: %q, %v", name, err, answer, box.to)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 type failure struct {
 	error
 	permanent bool
+	told      []string      // recipients that need no further try
 	after     time.Duration // the receiver asks for no earlier try; 0 if it does not
 }
 
@@ -29,4 +30,12 @@ func RetryAfter(err error) time.Duration {
 		return f.after
 	}
 	return 0
+}
+
+// Told returns the recipients of a target that were told although the try as a whole has failed. Further tries leave them out.
+func Told(err error) []string {
+	if f, ok := errors.AsType[*failure](err); ok {
+		return f.told
+	}
+	return nil
 }

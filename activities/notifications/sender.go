@@ -49,8 +49,8 @@ func NewSender(targets *Targets, v *vault.Vault, allow hostlist.List, now func()
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
 // Send tries once to deliver a message to its target. It returns what the receiver answered, in one line. The error names the
-// target and contains no secret.
-func (s *Sender) Send(ctx context.Context, notice *historyv1.Notice, message *historyv1.NotificationMessage) (answer string, err error) {
+// target and contains no secret. told has the recipients of the target that an earlier try has told, as [Told] returns them.
+func (s *Sender) Send(ctx context.Context, notice *historyv1.Notice, message *historyv1.NotificationMessage, told ...string) (answer string, err error) {
 	target, err := s.targets.Get(ctx, message.GetTarget())
 	if err != nil {
 		return "", err
@@ -71,7 +71,7 @@ func (s *Sender) Send(ctx context.Context, notice *historyv1.Notice, message *hi
 	case *v1.NotificationTarget_Teams:
 		answer, err = t.teams(ctx, config.Teams, notice, message)
 	case *v1.NotificationTarget_Email:
-		answer, err = t.email(ctx, config.Email, notice, message)
+		answer, err = t.email(ctx, config.Email, notice, message, told)
 	case *v1.NotificationTarget_Ntfy:
 		answer, err = t.ntfy(ctx, config.Ntfy, notice, message)
 	default:

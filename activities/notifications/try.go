@@ -36,7 +36,7 @@ func (t *try) masked(text string) string {
 
 // maskedError returns an error with a masked text, and without the causes of err, which are not masked.
 func (t *try) maskedError(err error) error {
-	return &failure{error: errors.New(t.masked(err.Error())), permanent: IsPermanent(err), after: RetryAfter(err)}
+	return &failure{error: errors.New(t.masked(err.Error())), permanent: IsPermanent(err), after: RetryAfter(err), told: Told(err)}
 }
 
 // variants returns the texts by which a receiver may repeat a secret besides the encodings that [mask.New] knows: parts of a URL, and

@@ -166,7 +166,16 @@ func (n *Notifier) lastLines(ctx context.Context, home string, generation int32,
 
 // Send tries once to deliver a message, and records in the store what became of it.
 func (n *Notifier) Send(ctx context.Context, req *historyv1.SendNotificationRequest) error {
-	answer, err := n.Sender.Send(ctx, req.GetNotice(), req.GetMessage())
+	var told []string // kept from one try to the next
+	if activity.HasHeartbeatDetails(ctx) {
+		if err := activity.GetHeartbeatDetails(ctx, &told); err != nil {
+			return err
+		}
+	}
+	answer, err := n.Sender.Send(ctx, req.GetNotice(), req.GetMessage(), told...)
+	if told := notifications.Told(err); len(told) > 0 {
+		activity.RecordHeartbeat(ctx, told)
+	}
 	n.record(ctx, req, n.outcome(ctx, req.GetMessage().GetTarget(), req.GetMessage().GetEvent(), answer, err))
 	if err == nil {
 		return nil
