@@ -21,6 +21,7 @@ import (
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 	"switchyard/workflows/notification"
+	"switchyard/workflows/options"
 	"switchyard/workflows/visibility"
 )
 
@@ -127,6 +128,7 @@ func startNotify(ctx context.Context, c client.Client, id, summary string, in *h
 	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: id, TaskQueue: names.ControlQueue, WorkflowTaskTimeout: leaderTaskTimeout,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, WorkflowExecutionErrorWhenAlreadyStarted: true, StaticSummary: summary,
+		Priority: options.NotifyPriority(),
 	}, names.NotifyWorkflow, in)
 	if _, told := err.(*serviceerror.WorkflowExecutionAlreadyStarted); told {
 		return nil

@@ -1,32 +1,52 @@
 package notifications
 
 import (
-	"context"
 	"sync"
+	"time"
 )
 
-// queues bounds the deliveries in progress to each target. The zero value is ready for use.
+// firstMean is how long a delivery is taken to last before one has been measured.
+const firstMean = time.Second
+
+// queues bounds the deliveries in progress to each target. A message that finds no place is not held: it gets a time at which to
+// come again, so that a slow target keeps no activity slots from others. The zero value is ready for use.
 type queues struct {
-	mu     sync.Mutex
-	places map[string]chan struct{} // by target; as many as there are names of targets
+	mu      sync.Mutex
+	targets map[string]*queue // by name; as many as there are names of targets
 }
 
-// enter waits for a place at a target. The returned function frees the place.
-func (q *queues) enter(ctx context.Context, target string) (leave func(), err error) {
+type queue struct {
+	inProgress int
+	mean       time.Duration // of a delivery, of which the newest count most
+	tail       time.Time     // when the message at the end of the line comes again
+}
+
+// enter takes a place at a target, which leave frees. If there is none, or other messages are in line and this is the first time that
+// the message comes, leave is nil, and the message is to come again after wait.
+func (q *queues) enter(target string, isFirst bool, now func() time.Time) (leave func(), wait time.Duration) {
 	q.mu.Lock()
-	places := q.places[target]
-	if places == nil {
-		if q.places == nil {
-			q.places = map[string]chan struct{}{}
+	defer q.mu.Unlock()
+	line := q.targets[target]
+	if line == nil {
+		if q.targets == nil {
+			q.targets = map[string]*queue{}
 		}
-		places = make(chan struct{}, sendsAtOnce)
-		q.places[target] = places
+		line = &queue{mean: firstMean}
+		q.targets[target] = line
 	}
-	q.mu.Unlock()
-	select {
-	case places <- struct{}{}:
-		return func() { <-places }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	began := now()
+	if line.inProgress == sendsAtOnce || isFirst && line.tail.After(began) {
+		if line.tail.Before(began.Add(line.mean)) { // the first place is free about then
+			line.tail = began.Add(line.mean)
+		}
+		line.tail = line.tail.Add(line.mean / sendsAtOnce)
+		return nil, line.tail.Sub(began)
 	}
+	line.inProgress++
+	return func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		line.inProgress--
+		line.mean += (now().Sub(began) - line.mean) / 8
+	}, 0
 }

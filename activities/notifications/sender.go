@@ -16,8 +16,8 @@ import (
 const (
 	// sendTimeout limits one delivery.
 	sendTimeout = 30 * time.Second
-	// sendsAtOnce is how many deliveries to one target are in progress at once; the others wait. It spares the receiver of a fleet
-	// whose runs all fail at the same moment.
+	// sendsAtOnce is how many deliveries to one target are in progress at once. It spares the receiver of a fleet whose runs all fail at
+	// the same moment.
 	sendsAtOnce = 16
 )
 
@@ -48,6 +48,12 @@ func NewSender(targets *Targets, v *vault.Vault, allow hostlist.List, now func()
 // Close closes idle connections.
 func (s *Sender) Close() { s.client.CloseIdleConnections() }
 
+// Enter takes a place at a target, for a message that comes for the first time or again. leave frees the place. If it is nil, too many
+// other messages are on their way to the target, and the message is to come again after wait.
+func (s *Sender) Enter(target string, isFirst bool) (leave func(), wait time.Duration) {
+	return s.queues.enter(target, isFirst, s.now)
+}
+
 // Send tries once to deliver a message to its target. It returns what the receiver answered, in one line. The error names the
 // target and contains no secret. told has the recipients of the target that an earlier try has told, as [Told] returns them.
 func (s *Sender) Send(ctx context.Context, notice *historyv1.Notice, message *historyv1.NotificationMessage, told ...string) (answer string, err error) {
@@ -55,11 +61,6 @@ func (s *Sender) Send(ctx context.Context, notice *historyv1.Notice, message *hi
 	if err != nil {
 		return "", err
 	}
-	done, err := s.queues.enter(ctx, target.GetName())
-	if err != nil {
-		return "", err
-	}
-	defer done()
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	t := try{Sender: s}

@@ -164,24 +164,38 @@ func (n *Notifier) lastLines(ctx context.Context, home string, generation int32,
 	return lines
 }
 
-// Send tries once to deliver a message, and records in the store what became of it.
+// tries is what a try to deliver a message hands over to the next one.
+type tries struct {
+	Failures int      // tries that have failed; one that had to wait in line is none
+	Told     []string // recipients that have the message
+}
+
+// Send tries once to deliver a message, and records in the store what became of it. It asks for another try if too many messages are
+// on their way to the target.
 func (n *Notifier) Send(ctx context.Context, req *historyv1.SendNotificationRequest) error {
-	var told []string // kept from one try to the next
+	var so tries
 	if activity.HasHeartbeatDetails(ctx) {
-		if err := activity.GetHeartbeatDetails(ctx, &told); err != nil {
+		if err := activity.GetHeartbeatDetails(ctx, &so); err != nil {
 			return err
 		}
 	}
-	answer, err := n.Sender.Send(ctx, req.GetNotice(), req.GetMessage(), told...)
-	if told := notifications.Told(err); len(told) > 0 {
-		activity.RecordHeartbeat(ctx, told)
+	leave, wait := n.Sender.Enter(req.GetMessage().GetTarget(), activity.GetInfo(ctx).Attempt == 1)
+	if leave == nil {
+		return temporal.NewApplicationErrorWithOptions("many other messages are on their way to the target", "InLine", temporal.ApplicationErrorOptions{NextRetryDelay: wait})
 	}
+	defer leave()
+	answer, err := n.Sender.Send(ctx, req.GetNotice(), req.GetMessage(), so.Told...)
 	n.record(ctx, req, n.outcome(ctx, req.GetMessage().GetTarget(), req.GetMessage().GetEvent(), answer, err))
 	if err == nil {
 		return nil
 	}
+	next := tries{so.Failures + 1, so.Told}
+	if told := notifications.Told(err); len(told) > 0 {
+		next.Told = told
+	}
+	activity.RecordHeartbeat(ctx, next)
 	return temporal.NewApplicationErrorWithOptions(err.Error(), "NotDelivered", temporal.ApplicationErrorOptions{
-		NonRetryable: notifications.IsPermanent(err), NextRetryDelay: notifications.RetryAfter(err),
+		NonRetryable: notifications.IsPermanent(err), NextRetryDelay: max(notifications.RetryAfter(err), notification.Wait(so.Failures)),
 	})
 }
 
@@ -189,7 +203,7 @@ func (n *Notifier) Send(ctx context.Context, req *historyv1.SendNotificationRequ
 func (n *Notifier) outcome(ctx context.Context, target, event, answer string, err error) notification.Outcome {
 	info := activity.GetInfo(ctx)
 	return notification.Outcome{
-		Target: target, Event: event, Answer: answer, Err: err, Try: int(info.Attempt), IsLast: err != nil && isLastTry(err, n.Now().Sub(info.ScheduledTime)),
+		Target: target, Event: event, Answer: answer, Err: err, IsLast: err != nil && isLastTry(err, n.Now().Sub(info.ScheduledTime)),
 	}
 }
 
@@ -204,7 +218,7 @@ func (n *Notifier) record(ctx context.Context, req *historyv1.SendNotificationRe
 	notice := req.GetNotice()
 	if notice.GetRun() == "" { // a schedule has no events
 		if outcome.Err != nil {
-			n.Logger.Warn("people were not told of a late schedule", "workflow", notice.GetWorkflow(), "target", outcome.Target, "try", outcome.Try, "isLast", outcome.IsLast, "error", outcome.Err)
+			n.Logger.Warn("people were not told of a late schedule", "workflow", notice.GetWorkflow(), "target", outcome.Target, "isLast", outcome.IsLast, "error", outcome.Err)
 		}
 		return
 	}

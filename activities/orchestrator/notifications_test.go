@@ -38,8 +38,8 @@ func TestAPlanThatFailsIsAnEventOfTheRun(t *testing.T) {
 		passed time.Duration
 		want   string
 	}{
-		"first": {0, "no target was told of completed (try 1; others follow): "},
-		"last":  {notification.Patience, "no target was told of completed (gave up after try 1): "},
+		"first": {0, "no target was told of completed (it is tried again): "},
+		"last":  {notification.Patience, "no target was told of completed (it is given up): "},
 	} {
 		n := &Notifier{Store: kept, Client: brokenSearch{}, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Now().Add(c.passed) }}
 		env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()

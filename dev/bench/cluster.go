@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"go.temporal.io/sdk/worker"
 
@@ -13,6 +14,8 @@ import (
 	"switchyard/activities/executor/shell"
 	"switchyard/activities/executor/subagent"
 	"switchyard/activities/executor/subagent/model"
+	"switchyard/activities/hostlist"
+	"switchyard/activities/notifications"
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
@@ -29,6 +32,7 @@ const benchNode = "bench"
 // cluster is one embedded server that runs Switchyard and the hand-written workflows.
 type cluster struct {
 	conn    *workers.Connection
+	targets *notifications.Targets // of notifications, which may go to the loopback interface
 	closers []func() error
 }
 
@@ -64,7 +68,10 @@ func openCluster(ctx context.Context, changes ...func(*workers.NodeConfig)) (_ *
 		return nil, err
 	}
 	y.onClose(st.Close)
-	control, err := workers.StartControl(ctx, workers.ControlConfig{Client: y.conn, Store: st, Logger: logger})
+	y.targets = notifications.NewTargets(st, time.Now)
+	sender := notifications.NewSender(y.targets, nil, hostlist.List{"127.0.0.1"}, time.Now)
+	y.onClose(func() error { sender.Close(); return nil })
+	control, err := workers.StartControl(ctx, workers.ControlConfig{Client: y.conn, Store: st, Sender: sender, Logger: logger})
 	if err != nil {
 		return nil, err
 	}

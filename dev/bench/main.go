@@ -27,7 +27,8 @@ type shape struct {
 func shapes() []shape {
 	return []shape{
 		{"chain", measurePairs(chainPairs())}, {"fan-out", measurePairs(fanOutPairs())}, {"batch", measurePairs(batchPairs())},
-		{"logs", measurePairs(logPairs())}, {"placement", benchPlacement}, {"sessions", benchSessions}, {"agents", benchAgents}, {"k8s", benchK8s},
+		{"logs", measurePairs(logPairs())}, {"placement", benchPlacement}, {"sessions", benchSessions}, {"agents", benchAgents},
+		{"notifications", benchNotifications}, {"k8s", benchK8s},
 	}
 }
 

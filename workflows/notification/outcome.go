@@ -12,6 +12,17 @@ import (
 // Patience is how long the delivery of a message is tried.
 const Patience = 24 * time.Hour
 
+// The wait before a message is tried again doubles with each failure.
+const (
+	firstWait   = time.Second
+	longestWait = 10 * time.Minute
+)
+
+// Wait returns how long a message waits for its next try, after a failure that had the given number of failures before it.
+func Wait(failures int) time.Duration {
+	return min(firstWait<<min(failures, 20), longestWait)
+}
+
 // maxDetail is the maximum length of the detail of an event, in bytes.
 const maxDetail = 300
 
@@ -22,8 +33,7 @@ type Outcome struct {
 	// Answer is what the receiver answered, and Err why it was not told; one of them is set.
 	Answer string
 	Err    error
-	// Try counts from 1. IsLast is true if no other try follows a failure.
-	Try    int
+	// IsLast is true if no other try follows a failure.
 	IsLast bool
 }
 
@@ -31,9 +41,9 @@ type Outcome struct {
 func (o Outcome) Message(at time.Time) *v1.Event {
 	e := &v1.Event{At: timestamppb.New(at), Event: v1.EventNotified, Detail: fmt.Sprintf("%s was told of %s: %s", o.Target, o.Event, o.Answer)}
 	if o.Err != nil {
-		next := fmt.Sprintf("try %d; others follow", o.Try)
+		next := "it is tried again"
 		if o.IsLast {
-			next = fmt.Sprintf("gave up after try %d", o.Try)
+			next = "it is given up"
 		}
 		who := o.Target + " was not told"
 		if o.Target == "" {

@@ -14,6 +14,7 @@ import (
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
 	"switchyard/workflows/notification"
+	"switchyard/workflows/options"
 )
 
 // fleetNotifyChange names the version of the workflow from which on an open run asks for the entries of the fleet.
@@ -81,6 +82,7 @@ func (r *run) startNotify(event, task, state, reason, text string, fleet []*v1.N
 		WorkflowID: names.NotifyWorkflowID(r.Self, r.Input.GetGeneration(), event, task), TaskQueue: names.ControlQueue, WorkflowTaskTimeout: childTaskTimeout,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, StaticSummary: event + " of " + r.Self,
+		Priority: options.NotifyPriority(),
 	}), names.NotifyWorkflow, in).GetChildWorkflowExecution()
 }
 

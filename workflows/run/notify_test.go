@@ -134,7 +134,7 @@ notify:
 		err := c.Store.GetMessage(t.Context(), storekey.Notified(h.Home(), 0, key), &events)
 		return err == nil && len(events.GetEvents()) == 2
 	})
-	if first, last := events.GetEvents()[0], events.GetEvents()[1]; first.GetEvent() != v1.EventNotifyFailed || !strings.Contains(first.GetDetail(), "(try 1; others follow)") ||
+	if first, last := events.GetEvents()[0], events.GetEvents()[1]; first.GetEvent() != v1.EventNotifyFailed || !strings.Contains(first.GetDetail(), "(it is tried again)") ||
 		last.GetEvent() != v1.EventNotified || last.GetDetail() != target+" was told of failed: 200 OK" {
 		t.Errorf("the events are %v", events.GetEvents())
 	}
