@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/calls"
 	"switchyard/workflows/core/child"
@@ -22,6 +23,8 @@ func (r *run) fly(effects []flight.Effect) {
 			r.raise(e.Event)
 		case flight.Wake:
 			r.wake()
+		case flight.Continue:
+			r.carryOutCommand(r.commands.SetPaused(false, &historyv1.TaskCommand{Reason: e.Reason}))
 		case flight.LookUp:
 			r.data.Ask(dataflow.Question{Task: e.Task, Kind: dataflow.Cache, Claim: e.Claim})
 		case flight.SettleCached:

@@ -100,6 +100,32 @@ func TestOnlyAnExplicitOrderEndsFinally(t *testing.T) {
 	}
 }
 
+// TestPauseOfFinallyEndsWithTheRun checks that finally of a run that was paused before it starts once the run is cancelled, or has missed
+// its deadline, and that a first cancellation does not end it.
+func TestPauseOfFinallyEndsWithTheRun(t *testing.T) {
+	t.Parallel()
+	for name, fields := range map[string]string{"cancel": "", "deadline": "deadline: 1500ms,"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := workertest.Shared(t).Nodes(t, workertest.Script{"a": {{Block: true}}, "c": {fake.Exit(1), {}}})
+			c.Start("n")
+			h := c.Submit(c.Input(fmt.Sprintf(withFinally, fields)))
+			c.AwaitRunning("a")
+			mustSteerRun(h, names.PauseUpdate)
+			if err := sendUpdate(h, names.CancelTaskUpdate, &historyv1.TaskCommand{Task: "a", By: "me"}); err != nil {
+				t.Fatal(err)
+			}
+			h.AwaitTask("b", func(b *v1.Task) bool { return v1.IsTaskTerminal(b.GetState()) })
+			if name == "cancel" {
+				h.Cancel(&historyv1.RunCommand{By: "ann", RequestId: "1"})
+			}
+			if run := h.Wait(); run.GetTasks()["c"].GetState() != "completed" {
+				t.Errorf("%s", workertest.Summary(run))
+			}
+		})
+	}
+}
+
 // TestFinallyFailsACompletedRun checks that a failure in finally fails a run that would have completed, and hides no other.
 func TestFinallyFailsACompletedRun(t *testing.T) {
 	t.Parallel()

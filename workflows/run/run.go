@@ -260,6 +260,7 @@ func (r *run) apply(d dag.Decisions) {
 // beginFinally starts the time-out of `finally` when that begins. If the run was cancelled, a pause does not keep `finally` from starting.
 func (r *run) beginFinally() {
 	if r.inFinally || !r.core.InFinally() {
+		r.fly(r.flight.PauseFinally(r.now()))
 		return
 	}
 	r.inFinally = true

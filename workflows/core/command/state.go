@@ -28,7 +28,7 @@ type State struct {
 	IsCancelled bool            // Cancel has been called
 	CancelledBy string          // who has cancelled the run, or "" if unknown
 
-	cancelIDs  []string // request IDs of the newest Cancels before `finally` began
+	cancelIDs  []string // request IDs of the newest Cancels; one from before `finally` may be empty
 	carriedOut []string // IDs of the newest updates that the run has carried out
 }
 
@@ -55,23 +55,25 @@ type Cancellation struct {
 	Now        bool   // `finally` is to end, too
 }
 
-// Cancel cancels the run. The first reason counts. A cancellation ends `finally` only on an explicit order: with Now, or with a
-// request ID of its own once `finally` has begun. A request that is repeated, or that comes from the parent of the run, is neither.
-// ok is false if the request has no effect because `finally` runs.
+// Cancel cancels the run. The first reason counts. A cancellation ends `finally` only on an explicit order: with Now, or as the second one
+// of the run, with a request ID of its own, once `finally` has begun. A request that is repeated, or that comes from the parent of the
+// run, is neither. A pause ends with the first one. ok is false if `finally` runs on.
 func (s *State) Cancel(c Cancellation) (effects []Effect, ok bool) {
-	inFinally := s.Core.InFinally()
-	now := c.Now || inFinally && c.RequestID != "" && !slices.Contains(s.cancelIDs, c.RequestID)
-	isFirst := !s.IsCancelled
+	inFinally, isKnown, isFirst := s.Core.InFinally(), slices.Contains(s.cancelIDs, c.RequestID), !s.IsCancelled
+	now := c.Now || inFinally && len(s.cancelIDs) > 0 && c.RequestID != "" && !isKnown
 	if s.IsCancelled = true; isFirst {
 		s.CancelledBy = cmp.Or(s.CancelledBy, c.By)
 	}
-	if !inFinally && c.RequestID != "" {
+	if !isKnown && (c.RequestID != "" || !inFinally) {
 		s.cancelIDs = append(s.cancelIDs, c.RequestID)
 		s.cancelIDs = s.cancelIDs[max(0, len(s.cancelIDs)-maxCarriedOut):]
 	}
 	switch {
 	case inFinally && !now:
-		return nil, c.RequestID != "" // with an ID, it is an earlier cancellation again
+		if !isKnown && s.Flight.IsPaused() {
+			effects = s.SetPaused(false, &historyv1.TaskCommand{By: c.By, Reason: "the run was cancelled"})
+		}
+		return effects, isKnown && c.RequestID != ""
 	case !isFirst && !now:
 		return nil, true
 	}

@@ -10,6 +10,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
+	"switchyard/workflows/core/fanout"
 	"switchyard/workflows/core/flight"
 	"switchyard/workflows/limits"
 )
@@ -42,10 +43,72 @@ func TestReadCancel(t *testing.T) {
 	}
 }
 
-// TestRepeatedCancellationsLeaveFinallyAlone checks that a cancellation from before finally, sent again, does not end it, and that a
-// new one does.
-func TestRepeatedCancellationsLeaveFinallyAlone(t *testing.T) {
+// A cancellation ends finally only as the second one of the run, once finally has begun.
+func TestWhichCancellationsEndFinally(t *testing.T) {
 	t.Parallel()
+	for name, c := range map[string]struct {
+		before, during []string // request IDs
+		abort          bool     // the run has missed its deadline
+		ends           bool     // the last one ends finally
+		ok             bool
+	}{
+		"the first":                   {nil, []string{"1"}, false, false, false},
+		"the first, repeated":         {nil, []string{"1", "1"}, false, false, true},
+		"the second":                  {nil, []string{"1", "2"}, false, true, true},
+		"an earlier one again":        {[]string{"1", "2"}, []string{"1"}, false, false, true},
+		"another one":                 {[]string{"1"}, []string{"2"}, false, true, true},
+		"without an ID":               {[]string{"1"}, []string{"", ""}, false, false, false},
+		"after one without an ID":     {[]string{""}, []string{"1"}, false, true, true},
+		"the first after a deadline":  {nil, []string{"1"}, true, false, false},
+		"the second after a deadline": {nil, []string{"1", "2"}, true, true, true},
+	} {
+		s := withFinally(t)
+		for _, id := range c.before {
+			s.Cancel(Cancellation{RequestID: id})
+		}
+		switch {
+		case c.abort:
+			s.Core.Apply(dag.Abort{State: v1.RunFailed, Reason: v1.ReasonDeadline})
+		case c.before != nil:
+			s.Core.Apply(dag.Cancel{})
+		default:
+			s.Core.Apply(dag.CancelTask{Task: 0})
+		}
+		var carried historyv1.RunState
+		s.Save(&carried)
+		s.Restore(&carried)
+		var effects []Effect
+		var ok bool
+		for _, id := range c.during {
+			if len(effects) > 0 || !s.Core.InFinally() {
+				t.Fatalf("%s: finally has not begun, or has ended early", name)
+			}
+			effects, ok = s.Cancel(Cancellation{RequestID: id})
+		}
+		if ends := len(effects) > 0; ends != c.ends || ok != c.ok {
+			t.Errorf("%s: ends finally: %v, ok: %v", name, ends, ok)
+		}
+	}
+}
+
+// TestFirstCancellationEndsAPauseOfFinally checks that a paused run does what is left of finally once it is cancelled.
+func TestFirstCancellationEndsAPauseOfFinally(t *testing.T) {
+	t.Parallel()
+	s := withFinally(t)
+	s.Core.Apply(dag.CancelTask{Task: 0})
+	s.SetPaused(true, &historyv1.TaskCommand{})
+	if s.Cancel(Cancellation{RequestID: "1", By: "ann"}); s.Flight.IsPaused() {
+		t.Error("the run is still paused")
+	}
+	s.SetPaused(true, &historyv1.TaskCommand{})
+	if s.Cancel(Cancellation{RequestID: "1", By: "ann"}); !s.Flight.IsPaused() {
+		t.Error("a repeated request ends a later pause")
+	}
+}
+
+// withFinally returns the state of a run of one task, and one in finally, that has begun.
+func withFinally(t *testing.T) *State {
+	t.Helper()
 	in := &historyv1.RunInput{Definition: &v1.Definition{
 		Name: "work", Tasks: map[string]*v1.TaskDefinition{"build": {Type: v1.TypeShell}}, Finally: map[string]*v1.TaskDefinition{"tidy": {Type: v1.TypeShell}},
 	}}
@@ -54,24 +117,11 @@ func TestRepeatedCancellationsLeaveFinallyAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	core, records := dag.New(graph), flight.NewRecords(nil)
+	f := flight.New(flight.Config{Input: in, Limits: limits.Run{}.WithDefaults()}, core, records)
 	s := New(nil)
-	s.Facts = Facts{Core: core, Records: records, Flight: flight.New(flight.Config{Input: in, Limits: limits.Run{}.WithDefaults()}, core, records)}
+	s.Facts = Facts{Core: core, Records: records, Flight: f, FanOuts: fanout.New(flight.Config{Input: in}, core, records, nil)}
 	core.Start()
-	for _, id := range []string{"1", "2"} {
-		s.Cancel(Cancellation{RequestID: id})
-	}
-	s.Core.Apply(dag.Cancel{})
-	if !s.Core.InFinally() {
-		t.Fatal("finally has not begun")
-	}
-	for _, id := range []string{"1", "2", ""} {
-		if effects, ok := s.Cancel(Cancellation{RequestID: id}); len(effects) > 0 || ok != (id != "") {
-			t.Errorf("%q: %v, %v", id, effects, ok)
-		}
-	}
-	if effects, _ := s.Cancel(Cancellation{RequestID: "3"}); len(effects) == 0 {
-		t.Errorf("a new one: %v", effects)
-	}
+	return s
 }
 
 // The first cancellation counts, and the next execution knows who has sent it and what else was decided.

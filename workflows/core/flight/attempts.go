@@ -125,7 +125,7 @@ func (s *State) Due(t Timer, now time.Time) []Effect {
 	case runTimer:
 		s.expireRun()
 	case finallyTimer:
-		s.expireFinally()
+		s.expireFinally(now)
 	case silenceTimer:
 		s.findSilent()
 	case lateTimer:

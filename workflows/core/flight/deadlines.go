@@ -62,8 +62,11 @@ func (s *State) expire(i int) {
 	}
 }
 
-// expireRun ends the run at its deadline.
+// expireRun ends the run at its deadline. If only `finally` is left, it continues, even if the run was paused.
 func (s *State) expireRun() {
+	if s.core.InFinally() && s.IsPaused() {
+		s.do(Continue{"the deadline of the run has passed"})
+	}
 	s.raise(dag.Abort{
 		State: v1.TaskFailed, Reason: v1.ReasonDeadline,
 		Error: fmt.Sprintf("the run did not end within its deadline of %s%s", s.Input.GetDefinition().GetDeadline(), s.firstWait(0, s.core.Len())),
@@ -141,13 +144,43 @@ func (s *State) StartFinally(now time.Time) []Effect {
 	if s.finallyDue.IsZero() {
 		s.finallyDue = now.Add(limit)
 	}
-	return []Effect{After{max(s.finallyDue.Sub(now), time.Millisecond), "time-out of finally", Timer{kind: finallyTimer}}}
+	s.awaitFinally(now)
+	return s.take()
 }
 
-// expireFinally ends `finally`, because it has taken too long.
-func (s *State) expireFinally() {
-	limit := definition.FinallyTimeout(s.Input.GetDefinition())
-	s.raise(dag.ExpireFinally{Error: fmt.Sprintf("finally did not end within its time-out of %s%s", limit, s.firstWait(0, s.core.Len()))})
+// PauseFinally stops the clock of the time-out of `finally` while the run is paused.
+func (s *State) PauseFinally(now time.Time) []Effect {
+	isStopped := !s.finallyStoppedAt.IsZero()
+	switch {
+	case s.finallyDue.IsZero() || isStopped == s.IsPaused():
+	case isStopped:
+		s.finallyDue, s.finallyStoppedAt = s.finallyDue.Add(now.Sub(s.finallyStoppedAt)), time.Time{}
+		s.awaitFinally(now)
+	default:
+		s.finallyStoppedAt = now
+	}
+	return s.take()
+}
+
+// awaitFinally starts a timer for the time-out of `finally`, unless one runs.
+func (s *State) awaitFinally(now time.Time) {
+	if !s.hasFinallyTimer {
+		s.hasFinallyTimer = true
+		s.do(After{max(s.finallyDue.Sub(now), time.Millisecond), "time-out of finally", Timer{kind: finallyTimer}})
+	}
+}
+
+// expireFinally ends `finally` if it has taken too long. A pause does not count.
+func (s *State) expireFinally(now time.Time) {
+	s.hasFinallyTimer = false
+	switch {
+	case s.IsPaused(): // the clock is started with a new timer
+	case now.Before(s.finallyDue):
+		s.awaitFinally(now)
+	default:
+		limit := definition.FinallyTimeout(s.Input.GetDefinition())
+		s.raise(dag.ExpireFinally{Error: fmt.Sprintf("finally did not end within its time-out of %s%s", limit, s.firstWait(0, s.core.Len()))})
+	}
 }
 
 // markLate marks a task as late that has not ended within its expected time.
@@ -173,6 +206,9 @@ func (s *State) saveDeadline(c *historyv1.RunState) {
 	}
 	if !s.finallyDue.IsZero() {
 		c.Finally.DeadlineAt = timestamppb.New(s.finallyDue)
+	}
+	if !s.finallyStoppedAt.IsZero() {
+		c.Finally.StoppedAt = timestamppb.New(s.finallyStoppedAt)
 	}
 	if !s.expectedAt.IsZero() {
 		c.ExpectedAt = timestamppb.New(s.expectedAt)

@@ -19,6 +19,8 @@ type Effect interface{ isEffect() }
 type (
 	// Raise reports an event to the core.
 	Raise struct{ Event dag.Event }
+	// Continue continues the run, which is paused, for a reason.
+	Continue struct{ Reason string }
 	// Wake starts another round even without an event.
 	Wake struct{}
 	// LookUp evaluates the cache key of a task and looks for its result, unless the task has ended meanwhile: LookedUp.
@@ -146,6 +148,7 @@ type (
 
 func (Raise) isEffect()        {}
 func (Wake) isEffect()         {}
+func (Continue) isEffect()     {}
 func (LookUp) isEffect()       {}
 func (SettleCached) isEffect() {}
 func (NameLock) isEffect()     {}

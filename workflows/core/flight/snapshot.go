@@ -98,6 +98,9 @@ func (s *State) Restore(c *historyv1.RunState) []Effect {
 	if due := c.GetFinally().GetDeadlineAt(); due != nil {
 		s.finallyDue = due.AsTime()
 	}
+	if at := c.GetFinally().GetStoppedAt(); at != nil {
+		s.finallyStoppedAt = at.AsTime()
+	}
 	if c.GetExpectedAt() != nil {
 		s.expectedAt = c.GetExpectedAt().AsTime()
 	}

@@ -76,6 +76,10 @@ type State struct {
 	isSeekingSilent bool                 // nodes are being looked for, or are about to be
 	// finallyDue is the end of the time-out of `finally`; zero if it has not begun or has none.
 	finallyDue time.Time
+	// finallyStoppedAt is when the clock of that time-out stopped, because the run is paused; zero while it goes.
+	finallyStoppedAt time.Time
+	// hasFinallyTimer is true while a timer will ask whether the time-out has passed.
+	hasFinallyTimer bool
 }
 
 // New returns the state of a run in which nothing is in flight.

@@ -57,6 +57,53 @@ func prepare(t *testing.T, def *v1.Definition) *play {
 	}, core, NewRecords(nil))}
 }
 
+// TestPauseStopsTheClockOfFinally checks that a pause does not count for the time-out, over executions too.
+func TestPauseStopsTheClockOfFinally(t *testing.T) {
+	t.Parallel()
+	def := tasks("build")
+	def.Finally, def.FinallyTimeout = tasks("tidy").GetTasks(), "60m"
+	p := begin(t, def)
+	p.round(dag.CancelTask{Task: 0})
+	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
+	due := func(minutes int) (what string) {
+		for _, e := range p.Due(Timer{kind: finallyTimer}, at(minutes)) {
+			switch e := e.(type) {
+			case After:
+				what += "after " + e.Delay.String()
+			case Raise:
+				what += reflect.TypeOf(e.Event).Name()
+			}
+		}
+		return what
+	}
+	p.StartFinally(start)
+	p.Pause()
+	p.PauseFinally(at(10))
+	p.Resume()
+	p.PauseFinally(at(20))
+	if got := due(60); got != "after 10m0s" {
+		t.Errorf("after a pause of 10 minutes, the time-out has %q", got)
+	}
+	p.Pause()
+	p.PauseFinally(at(65))
+	c := p.saveAll()
+	next := prepare(t, def)
+	next.State.Pause()
+	next.finallyDue, next.finallyStoppedAt = c.GetFinally().GetDeadlineAt().AsTime(), c.GetFinally().GetStoppedAt().AsTime()
+	p = next
+	p.StartFinally(at(66))
+	if got := due(70); got != "" {
+		t.Errorf("in a pause, the time-out has %q", got)
+	}
+	p.Resume()
+	if effects := p.PauseFinally(at(100)); len(effects) != 1 || effects[0].(After).Delay != 5*time.Minute {
+		t.Errorf("after the pause: %v", effects)
+	}
+	if got := due(105); got != "ExpireFinally" {
+		t.Errorf("when all its time has passed: %q", got)
+	}
+}
+
 // tasks returns a definition with tasks of type shell, or of the type that follows a colon.
 func tasks(names ...string) *v1.Definition {
 	def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{}}
@@ -1270,7 +1317,7 @@ func TestStateForgetsNoField(t *testing.T) {
 		"State.isPausing": "everything is requested again", "State.placed": "empty when the run continues as new",
 		"State.attended": "zero when the run continues as new", "State.asked": "zero when the run continues as new",
 		"State.detached": "TaskState.detached_attempt", "State.approvals": "counted again", "State.completed": "empty when the run continues as new",
-		"State.isReading": "false when the run continues as new", "State.abandoned": "RunState.abandoned", "State.due": "TaskState.ready_at", "State.runDue": "RunState.deadline_at", "State.finallyDue": "FinallyState.deadline_at", "State.silentSince": "found again", "State.isSeekingSilent": "false when the run continues as new", "State.expectedAt": "RunState.expected_at",
+		"State.isReading": "false when the run continues as new", "State.abandoned": "RunState.abandoned", "State.due": "TaskState.ready_at", "State.runDue": "RunState.deadline_at", "State.finallyDue": "FinallyState.deadline_at", "State.finallyStoppedAt": "FinallyState.stopped_at", "State.hasFinallyTimer": "started again", "State.silentSince": "found again", "State.isSeekingSilent": "false when the run continues as new", "State.expectedAt": "RunState.expected_at",
 		"Unit.Run": "TaskState.child_first", "Unit.approval": "TaskState.approvals",
 		"Unit.Lead": "DetachedAttempt.lead", "Unit.Members": "DetachedAttempt.members", "Unit.Claim": "DetachedAttempt.claim",
 		"Unit.Phase": "TaskState.away", "Unit.Place": "DetachedAttempt.node", "Unit.Assignment": "DetachedAttempt.queue",

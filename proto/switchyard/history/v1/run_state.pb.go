@@ -308,6 +308,8 @@ type FinallyState struct {
 	FirstFailure string `protobuf:"bytes,3,opt,name=first_failure,json=firstFailure,proto3" json:"first_failure,omitempty"`
 	// When its time-out expires; absent if it has none.
 	DeadlineAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=deadline_at,json=deadlineAt,proto3" json:"deadline_at,omitempty"`
+	// When the clock of its time-out stopped, because the run is paused; absent while it goes.
+	StoppedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=stopped_at,json=stoppedAt,proto3" json:"stopped_at,omitempty"`
 	// Whether it has begun.
 	Began         bool `protobuf:"varint,5,opt,name=began,proto3" json:"began,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -368,6 +370,13 @@ func (x *FinallyState) GetFirstFailure() string {
 func (x *FinallyState) GetDeadlineAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.DeadlineAt
+	}
+	return nil
+}
+
+func (x *FinallyState) GetStoppedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StoppedAt
 	}
 	return nil
 }
@@ -970,13 +979,15 @@ const file_switchyard_history_v1_run_state_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2 .switchyard.history.v1.TaskStateR\x05value:\x028\x01\x1a9\n" +
 	"\vHeldByEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xce\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x89\x02\n" +
 	"\fFinallyState\x12\x1c\n" +
 	"\tcancelled\x18\x01 \x01(\bR\tcancelled\x12(\n" +
 	"\x05abort\x18\x02 \x01(\v2\x12.switchyard.v1.RunR\x05abort\x12#\n" +
 	"\rfirst_failure\x18\x03 \x01(\tR\ffirstFailure\x12;\n" +
 	"\vdeadline_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"deadlineAt\x12\x14\n" +
+	"deadlineAt\x129\n" +
+	"\n" +
+	"stopped_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tstoppedAt\x12\x14\n" +
 	"\x05began\x18\x05 \x01(\bR\x05began\"\xac\v\n" +
 	"\tTaskState\x12'\n" +
 	"\x04task\x18\x01 \x01(\v2\x13.switchyard.v1.TaskR\x04task\x12\x14\n" +
@@ -1088,28 +1099,29 @@ var file_switchyard_history_v1_run_state_proto_depIdxs = []int32{
 	8,  // 9: switchyard.history.v1.RunState.expected_at:type_name -> google.protobuf.Timestamp
 	10, // 10: switchyard.history.v1.FinallyState.abort:type_name -> switchyard.v1.Run
 	8,  // 11: switchyard.history.v1.FinallyState.deadline_at:type_name -> google.protobuf.Timestamp
-	13, // 12: switchyard.history.v1.TaskState.task:type_name -> switchyard.v1.Task
-	13, // 13: switchyard.history.v1.TaskState.failure:type_name -> switchyard.v1.Task
-	8,  // 14: switchyard.history.v1.TaskState.expanded_at:type_name -> google.protobuf.Timestamp
-	14, // 15: switchyard.history.v1.TaskState.items:type_name -> switchyard.history.v1.Items
-	8,  // 16: switchyard.history.v1.TaskState.ready_at:type_name -> google.protobuf.Timestamp
-	15, // 17: switchyard.history.v1.TaskState.partitions:type_name -> switchyard.history.v1.PartitionReport
-	13, // 18: switchyard.history.v1.TaskState.pending_end:type_name -> switchyard.v1.Task
-	16, // 19: switchyard.history.v1.TaskState.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	17, // 20: switchyard.history.v1.TaskState.detached_attempt:type_name -> switchyard.history.v1.DetachedAttempt
-	15, // 21: switchyard.history.v1.TaskState.previous_partitions:type_name -> switchyard.history.v1.PartitionReport
-	18, // 22: switchyard.history.v1.TaskState.duration_estimate:type_name -> switchyard.history.v1.DurationEstimate
-	3,  // 23: switchyard.history.v1.TaskState.approvals:type_name -> switchyard.history.v1.ApprovalRecord
-	8,  // 24: switchyard.history.v1.TaskState.approval_until:type_name -> google.protobuf.Timestamp
-	8,  // 25: switchyard.history.v1.TaskState.approval_reminder:type_name -> google.protobuf.Timestamp
-	8,  // 26: switchyard.history.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
-	9,  // 27: switchyard.history.v1.ApprovalRecord.input:type_name -> google.protobuf.Struct
-	2,  // 28: switchyard.history.v1.RunState.TasksEntry.value:type_name -> switchyard.history.v1.TaskState
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	8,  // 12: switchyard.history.v1.FinallyState.stopped_at:type_name -> google.protobuf.Timestamp
+	13, // 13: switchyard.history.v1.TaskState.task:type_name -> switchyard.v1.Task
+	13, // 14: switchyard.history.v1.TaskState.failure:type_name -> switchyard.v1.Task
+	8,  // 15: switchyard.history.v1.TaskState.expanded_at:type_name -> google.protobuf.Timestamp
+	14, // 16: switchyard.history.v1.TaskState.items:type_name -> switchyard.history.v1.Items
+	8,  // 17: switchyard.history.v1.TaskState.ready_at:type_name -> google.protobuf.Timestamp
+	15, // 18: switchyard.history.v1.TaskState.partitions:type_name -> switchyard.history.v1.PartitionReport
+	13, // 19: switchyard.history.v1.TaskState.pending_end:type_name -> switchyard.v1.Task
+	16, // 20: switchyard.history.v1.TaskState.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	17, // 21: switchyard.history.v1.TaskState.detached_attempt:type_name -> switchyard.history.v1.DetachedAttempt
+	15, // 22: switchyard.history.v1.TaskState.previous_partitions:type_name -> switchyard.history.v1.PartitionReport
+	18, // 23: switchyard.history.v1.TaskState.duration_estimate:type_name -> switchyard.history.v1.DurationEstimate
+	3,  // 24: switchyard.history.v1.TaskState.approvals:type_name -> switchyard.history.v1.ApprovalRecord
+	8,  // 25: switchyard.history.v1.TaskState.approval_until:type_name -> google.protobuf.Timestamp
+	8,  // 26: switchyard.history.v1.TaskState.approval_reminder:type_name -> google.protobuf.Timestamp
+	8,  // 27: switchyard.history.v1.ApprovalRecord.at:type_name -> google.protobuf.Timestamp
+	9,  // 28: switchyard.history.v1.ApprovalRecord.input:type_name -> google.protobuf.Struct
+	2,  // 29: switchyard.history.v1.RunState.TasksEntry.value:type_name -> switchyard.history.v1.TaskState
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_run_state_proto_init() }
