@@ -130,6 +130,17 @@ func TestRunsCancel(t *testing.T) {
 		t.Errorf("asked for %v", f.cancelled[1])
 	}
 	run(t, "runs", "cancel", "night", "build", "--force", "--gateway", f.url).ends(t, exit.CodeUsage, "runs kill night build")
+	f.inFinally = true
+	cancel := []string{"runs", "cancel", "night", "--gateway", f.url}
+	run(t, cancel...).ends(t, 0, "and its finally runs on; `switchyard runs cancel "+fakeRun+" --now` ends it")
+	run(t, append(cancel, "-o", "json")...).prints(t, 0, `"finallyRuns": true`)
+	ids := map[string]bool{}
+	for _, req := range f.cancelled {
+		ids[req.GetRequestId()] = true
+	}
+	if len(ids) != 4 || ids[""] {
+		t.Errorf("four commands send the IDs %v", ids)
+	}
 }
 
 func TestRunsLogs(t *testing.T) {

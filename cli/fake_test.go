@@ -36,6 +36,7 @@ type fakeGateway struct {
 	// onlyForced makes a cancel without force a no-op.
 	onlyForced bool
 	deaf       bool // a cancel gets no reply
+	inFinally  bool // a cancel leaves finally running
 	cancel     chan struct{}
 	breaks     int    // number of watches and log streams that break after their first message
 	cuts       int    // number of log streams that lose their connection after their first message
@@ -149,10 +150,10 @@ func (f *fakeGateway) CancelRun(ctx context.Context, req *connect.Request[v1.Can
 		return nil, f.fail
 	}
 	f.cancelled = append(f.cancelled, req.Msg)
+	res := &v1.CancelRunResponse{Id: fakeRun, FinallyRuns: f.inFinally}
 	if len(f.cancelled) == 1 && !f.onlyForced || f.onlyForced && req.Msg.GetForce() {
 		close(f.cancel)
 	}
-	res := &v1.CancelRunResponse{Id: fakeRun}
 	if req.Msg.GetForce() {
 		res.Children, res.Attempts = 2, 3
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -27,6 +28,8 @@ type runAction struct {
 	// done describes the completed change, and remedy what the user can do if an open run refuses it. Both receive the
 	// run and the task as the user named them.
 	done, remedy func(run, task string) string
+	// document returns more members of the JSON document. It may be nil.
+	document func() map[string]any
 }
 
 func (c runAction) command(sys *system) *cobra.Command {
@@ -63,7 +66,11 @@ func (c runAction) command(sys *system) *cobra.Command {
 			})
 		}
 		if format.Value == output.JSON {
-			return output.WriteJSON(sys.stdout, map[string]string{"id": id})
+			document := map[string]any{"id": id}
+			if c.document != nil {
+				maps.Copy(document, c.document())
+			}
+			return output.WriteJSON(sys.stdout, document)
 		}
 		_, err = fmt.Fprintln(sys.screen, c.done(id, task))
 		return err

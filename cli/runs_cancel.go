@@ -18,7 +18,7 @@ import (
 func newRunsCancel(sys *system) *cobra.Command {
 	var force, now bool
 	request := uuid.NewString() // the same when the call is repeated, because its answer was lost
-	var forced *v1.CancelRunResponse
+	var answer *v1.CancelRunResponse
 	return runAction{
 		use: "cancel RUN [TASK]", short: "Cancel a run or one of its tasks: waiting tasks are cancelled, running tasks stopped",
 		long: `Cancels a run, or one of its tasks that has not ended: waiting tasks are cancelled,
@@ -27,7 +27,7 @@ is cancelled with all of its instances. Tasks below a cancelled task are skipped
 are below a failed one.
 
 The tasks of finally run after that. --now ends those, too: what has begun of them is
-stopped, and the rest does not start. So does another cancel once finally has begun.
+stopped, and the rest does not start. So does a second cancel once finally has begun.
 
 Use --force if a run does not respond (its "problem" says why): the run, its child runs
 and the parts of its fan-outs are terminated, and the nodes stop their tasks; finally
@@ -52,19 +52,25 @@ does not run. The run has then failed with the reason "terminated"; it can be re
 				return idOf(ctx, a, a.Runs.CancelTask, &v1.CancelTaskRequest{Id: run, Task: task, Reason: reason})
 			}
 			res, err := client.Call(ctx, a, a.Runs.CancelRun, &v1.CancelRunRequest{Id: run, Reason: reason, Force: force, Now: now, RequestId: request})
-			if force {
-				forced = res
-			}
+			answer = res
 			return res.GetId(), err
 		},
 		done: func(run, task string) string {
 			switch {
-			case forced != nil:
-				return follow.ForcedText(forced)
+			case force:
+				return follow.ForcedText(answer)
+			case answer.GetFinallyRuns():
+				return fmt.Sprintf("the tasks of run %[1]s have ended, and its finally runs on; `switchyard runs cancel %[1]s --now` ends it", run)
 			case task == "":
 				return fmt.Sprintf("run %s is being cancelled", run)
 			}
 			return fmt.Sprintf("task %s of run %s is being cancelled", task, run)
+		},
+		document: func() map[string]any {
+			if !answer.GetFinallyRuns() {
+				return nil
+			}
+			return map[string]any{"finallyRuns": true}
 		},
 		remedy: func(run, _ string) string {
 			return fmt.Sprintf("a task that has ended cannot be cancelled; `switchyard runs get %s` shows how it ended", run)

@@ -15,6 +15,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/workflows/phrase"
 )
 
 // TestCommandsReachRunsAndTasks sends each command for a run and for its tasks, first when it applies and then when it no longer
@@ -117,6 +118,24 @@ func TestCancelReachesARunThatContinuesAsNew(t *testing.T) {
 	do(t, f.client.CancelRun, &v1.CancelRunRequest{Id: id})
 	eventually(t, "the run is cancelled", func() bool { return f.get(t, id).GetState() == "cancelled" })
 	refused(t, "cancel what has ended", f.client.CancelRun, &v1.CancelRunRequest{Id: id}, connect.CodeAborted)
+}
+
+// TestCancelWithoutAnIDNeverEndsFinally checks that the gateway gives no ID to a request without one, which a client may repeat, and
+// that the answer says that finally runs.
+func TestCancelWithoutAnIDNeverEndsFinally(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.submitDocument(t, "name: tidy\ntasks: {build: {type: shell, spec: {command: build}}}\nfinally: {tidy: {type: shell, spec: {command: tidy}}}\n")
+	signal(t, id, setSignal, &historyv1.StatusResponse{Run: &v1.Run{Error: phrase.InFinally(v1.RunCompleted, "")}})
+	for range 2 {
+		if res := do(t, f.client.CancelRun, &v1.CancelRunRequest{Id: id}); !res.GetFinallyRuns() {
+			t.Errorf("the answer is %v", res)
+		}
+	}
+	if res := do(t, f.client.CancelRun, &v1.CancelRunRequest{Id: id, Now: true}); res.GetFinallyRuns() {
+		t.Errorf("the answer to now is %v", res)
+	}
+	eventually(t, "now ends finally", func() bool { return f.get(t, id).GetState() == "cancelled" })
 }
 
 // TestApproversOfATaskDecide decides about tasks as the submitter, as people whom the task names, and as others, on a gateway that

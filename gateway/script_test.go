@@ -18,6 +18,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
 )
 
 // Signals that control scriptedRun.
@@ -85,7 +86,12 @@ func scriptedRun(ctx workflow.Context, in *historyv1.RunInput) (*historyv1.Statu
 			WorkflowID: *id, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		}), names.RunWorkflow, in)
 	})
-	onSignal(ctx, selector, names.CancelSignal, func(c *historyv1.RunCommand) { s.status.Run.Error, end = c.GetBy()+c.GetReason(), "cancelled" })
+	onSignal(ctx, selector, names.CancelSignal, func(c *historyv1.RunCommand) {
+		if phrase.IsInFinally(s.status.Run.Error) && !c.GetNow() && c.GetRequestId() == "" {
+			return
+		}
+		s.status.Run.Error, end = c.GetBy()+c.GetReason(), "cancelled"
+	})
 	onSignal(ctx, selector, endSignal, func(how *string) { end = *how })
 	for end == "" || selector.HasPending() {
 		selector.Select(ctx)

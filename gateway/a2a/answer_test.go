@@ -19,7 +19,7 @@ type fakeRuns struct {
 }
 
 func (f *fakeRuns) CancelRun(_ context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
-	f.last = "cancel " + req.Msg.GetId() + " " + req.Msg.GetReason()
+	f.last = "cancel " + req.Msg.GetId() + " " + req.Msg.GetReason() + req.Msg.GetRequestId()
 	return nil, connect.NewError(connect.CodeNotFound, errors.New("there is no run"))
 }
 

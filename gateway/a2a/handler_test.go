@@ -113,7 +113,8 @@ func TestRequestsOfRESTAreRefusedWithTheReason(t *testing.T) {
 	}
 }
 
-// TestCancellationByRESTKeepsItsReason cancels a task with and without a body.
+// TestCancellationByRESTKeepsItsReason cancels a task with and without a body. Its requests have no ID, so that a client that repeats
+// one does not end finally.
 func TestCancellationByRESTKeepsItsReason(t *testing.T) {
 	t.Parallel()
 	runs := &fakeRuns{}

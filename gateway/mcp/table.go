@@ -82,7 +82,7 @@ var tools = sync.OnceValue(func() []*tool {
 		},
 		{
 			name: "cancel_workflow", call: callOf(ofRuns, switchyardv1connect.RunServiceClient.CancelRun),
-			description: "Cancels a run: waiting tasks are cancelled, running ones stopped.",
+			description: "Cancels a run: waiting tasks are cancelled, running ones stopped; finally runs then.",
 			takes:       "id reason now", needs: "run", preview: previewRunState, destructive: true,
 		},
 		{

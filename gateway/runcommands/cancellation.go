@@ -1,13 +1,11 @@
 package runcommands
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"connectrpc.com/connect"
-	"github.com/google/uuid"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
@@ -28,7 +26,8 @@ type cancellation struct {
 }
 
 // CancelRun requests the cancellation of a run. It returns once Temporal has accepted the request, not when
-// the run has ended. A request that is sent again has the effect of one; see CancelRunRequest.request_id. With force it returns when the run and everything below it have been terminated.
+// the run has ended. A request that is sent again has the effect of one, and a request without an ID never counts as a second one; see
+// CancelRunRequest.request_id. With force it returns when the run and everything below it have been terminated.
 func (c cancellation) CancelRun(ctx context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
 	id, err := c.index.Resolve(ctx, req.Msg.GetId())
 	if err != nil {
@@ -41,13 +40,11 @@ func (c cancellation) CancelRun(ctx context.Context, req *connect.Request[v1.Can
 		}
 		return connect.NewResponse(res), nil
 	}
-	command := &historyv1.RunCommand{
-		Reason: req.Msg.GetReason(), By: auth.From(ctx).Name, Now: req.Msg.GetNow(), RequestId: cmp.Or(req.Msg.GetRequestId(), uuid.NewString()),
-	}
+	command := &historyv1.RunCommand{Reason: req.Msg.GetReason(), By: auth.From(ctx).Name, Now: req.Msg.GetNow(), RequestId: req.Msg.GetRequestId()}
 	if err := c.signalCancel(ctx, id, command); err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&v1.CancelRunResponse{Id: id}), nil
+	return connect.NewResponse(&v1.CancelRunResponse{Id: id, FinallyRuns: !command.GetNow() && c.force.isInFinally(ctx, id)}), nil
 }
 
 // signalCancel signals an open run to end. It repeats the signal while the run is continuing as new.

@@ -6,5 +6,5 @@
 //	                                      forcedCancel ──> termination: the run and every workflow below it
 //
 // Of this module it may import proto, activities/signing, activities/store, activities/store/storekey, gateway/auth,
-// gateway/rpcerror, gateway/runindex, gateway/runupdate, gateway/runview, workflows/definition and workflows/names.
+// gateway/rpcerror, gateway/runindex, gateway/runupdate, gateway/runview, workflows/definition, workflows/names and workflows/phrase.
 package runcommands

@@ -14,6 +14,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
 )
 
 // forcedCancel terminates runs.
@@ -26,7 +27,7 @@ type forcedCancel struct {
 }
 
 const (
-	// lastStatusTimeout bounds the last query to a run before it is terminated.
+	// lastStatusTimeout bounds the query to a run that is cancelled, or the last one before it is terminated.
 	lastStatusTimeout = time.Second
 	// terminators is the number of workflows below a run that are terminated concurrently.
 	terminators = 16
@@ -67,6 +68,14 @@ func (f forcedCancel) hasFinally(ctx context.Context, id string) bool {
 	}
 	in, err := f.reader.Input(ctx, desc.GetWorkflowExecutionInfo().GetExecution())
 	return err == nil && len(in.GetDefinition().GetFinally()) > 0
+}
+
+// isInFinally reports whether `finally` of a run is known to run, and not to have been ended by the signals so far.
+func (f forcedCancel) isInFinally(ctx context.Context, id string) bool {
+	if !f.hasFinally(ctx, id) {
+		return false
+	}
+	return phrase.IsInFinally(f.lastStatus(ctx, id).GetRun().GetError())
 }
 
 // lastStatus returns the status of a run just before it is terminated, or nil if the run does not answer.

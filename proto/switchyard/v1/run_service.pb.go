@@ -1325,8 +1325,8 @@ type CancelRunRequest struct {
 	Force bool `protobuf:"varint,3,opt,name=force,proto3" json:"force,omitempty"`
 	// Ends `finally`, too.
 	Now bool `protobuf:"varint,4,opt,name=now,proto3" json:"now,omitempty"`
-	// Identifies the request: one that is sent again with the same ID counts once. A request with another ID, sent while
-	// `finally` runs, ends `finally`. Empty means an ID of its own.
+	// Identifies the request, which counts once however often it is sent. A second cancellation, with another ID, ends
+	// `finally` if it comes after `finally` has begun. A request without an ID never counts as the second one.
 	RequestId     string `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1408,8 +1408,11 @@ type CancelRunResponse struct {
 	Attempts int32 `protobuf:"varint,3,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	// With force: whether the workflow has `finally`, which does not run; RetryRun with finally_only runs it.
 	FinallyLeftOut bool `protobuf:"varint,4,opt,name=finally_left_out,json=finallyLeftOut,proto3" json:"finally_left_out,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Without force and now: whether `finally` runs and this request does not end it; one with now does. False if the run
+	// did not say so in time.
+	FinallyRuns   bool `protobuf:"varint,5,opt,name=finally_runs,json=finallyRuns,proto3" json:"finally_runs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CancelRunResponse) Reset() {
@@ -1466,6 +1469,13 @@ func (x *CancelRunResponse) GetAttempts() int32 {
 func (x *CancelRunResponse) GetFinallyLeftOut() bool {
 	if x != nil {
 		return x.FinallyLeftOut
+	}
+	return false
+}
+
+func (x *CancelRunResponse) GetFinallyRuns() bool {
+	if x != nil {
+		return x.FinallyRuns
 	}
 	return false
 }
@@ -1576,12 +1586,13 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\x05force\x18\x03 \x01(\bR\x05force\x12\x10\n" +
 	"\x03now\x18\x04 \x01(\bR\x03now\x12'\n" +
 	"\n" +
-	"request_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\trequestId\"\x85\x01\n" +
+	"request_id\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\trequestId\"\xa8\x01\n" +
 	"\x11CancelRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1a\n" +
 	"\bchildren\x18\x02 \x01(\x05R\bchildren\x12\x1a\n" +
 	"\battempts\x18\x03 \x01(\x05R\battempts\x12(\n" +
-	"\x10finally_left_out\x18\x04 \x01(\bR\x0efinallyLeftOut2\xfa!\n" +
+	"\x10finally_left_out\x18\x04 \x01(\bR\x0efinallyLeftOut\x12!\n" +
+	"\ffinally_runs\x18\x05 \x01(\bR\vfinallyRuns2\xfa!\n" +
 	"\n" +
 	"RunService\x12k\n" +
 	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\"\x1b\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/runs\x12l\n" +
