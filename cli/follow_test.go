@@ -2,8 +2,10 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -154,7 +156,7 @@ func TestInterruptsOfARunOnAGateway(t *testing.T) {
 				}
 			}
 			c.ends(t, exit.CodeInterrupted, test.says)
-			if len(f.cancelled) != test.cancels || test.cancels > 0 && (f.cancelled[0].GetId() != fakeRun || f.cancelled[0].GetForce()) {
+			if len(f.cancelled) != test.cancels || test.cancels > 0 && (f.cancelled[0].GetId() != fakeRun || f.cancelled[0].GetForce() || f.cancelled[0].GetRequestId() != "") {
 				t.Errorf("cancelled %v", f.cancelled)
 			}
 			if name == "own run" && !json.Valid([]byte(c.stdout.String())) {
@@ -213,7 +215,7 @@ func TestSecondInterruptKillsALocalRun(t *testing.T) {
 			c.stderr.await(t, "running")
 			c.interrupt(exit.ErrInterrupted)
 			c.stderr.await(t, "interrupt again to kill running tasks")
-			if !test.late && !c.sys.secondSignal.fire() {
+			if !test.late && !c.sys.signals.offer(os.Interrupt) {
 				t.Error("a second signal does nothing")
 			}
 			c.ends(t, exit.CodeInterrupted, "")
@@ -225,37 +227,40 @@ func TestSecondInterruptKillsALocalRun(t *testing.T) {
 	}
 }
 
-// TestSecondInterruptEndsFinally checks that an interrupted run in this process may take its time for `finally`, until a second signal
-// ends that, too.
-func TestSecondInterruptEndsFinally(t *testing.T) {
+// TestInterruptEndsFinallyOfALocalRun checks that the first interrupt during `finally` cancels nothing, and that the next one, once a
+// person could read what it does, ends `finally`.
+func TestInterruptEndsFinallyOfALocalRun(t *testing.T) {
 	f := fake(t)
 	nightly(f)
 	f.untilCancel, f.onlyForced = true, true
-	f.run.Error = phrase.InFinally(v1.RunCancelled, "cancelled by ann")
+	for _, m := range f.messages[:len(f.messages)-1] {
+		m.Run.Error = phrase.InFinally(v1.RunCompleted, "")
+	}
 	c := newCommand(t, nil, "")
-	c.sys.forceAfter = time.Millisecond
-	before := 0 // cancellations before the programs are killed
-	parts := &fakeParts{kill: func() {
-		f.mu.Lock()
-		before = len(f.cancelled)
-		f.mu.Unlock()
-		close(f.cancel)
-	}}
+	var seconds atomic.Int64
+	c.sys.now = func() time.Time { return begin.Add(time.Duration(seconds.Add(1)) * time.Second) }
+	parts := &fakeParts{kill: func() { close(f.cancel) }}
 	u, err := client.ParseGateways("test", f.url)
 	must(t, err)
 	a := client.New(u, client.Options{})
 	defer a.Close()
-	w := &follow.Watcher{Terminal: c.sys.terminal(), Client: a, Run: f.run.GetId(), OwnsRun: true, Local: parts}
+	w := &follow.Watcher{Terminal: c.sys.terminal(), Client: a, Run: f.run.GetId(), OwnsRun: true, Local: parts, HasFinally: true}
 	go func() { c.code <- exit.CodeOf(c.ctx, w.Watch(c.ctx)) }()
 	c.stderr.await(t, "running")
 	c.interrupt(exit.ErrInterrupted)
-	c.stderr.await(t, "interrupt again to kill running tasks")
-	if !c.sys.secondSignal.fire() {
-		t.Error("a second signal does nothing")
+	c.stderr.await(t, "the tasks have ended and finally runs; interrupt again to end it")
+	f.mu.Lock()
+	if len(f.cancelled) > 0 {
+		t.Errorf("the first interrupt sends %v", f.cancelled)
 	}
+	f.mu.Unlock()
+	for c.sys.signals.offer(os.Interrupt) && !strings.Contains(c.stderr.String(), "ending finally; interrupt again to kill its running tasks") {
+		time.Sleep(time.Millisecond)
+	}
+	c.sys.signals.offer(os.Interrupt)
 	c.ends(t, exit.CodeInterrupted, "")
-	if before != 2 || f.cancelled[0].GetNow() || !f.cancelled[1].GetNow() {
-		t.Errorf("after %d cancellations the programs are killed: %v", before, f.cancelled)
+	if len(f.cancelled) != 1 || !f.cancelled[0].GetNow() {
+		t.Errorf("cancelled %v", f.cancelled)
 	}
 }
 

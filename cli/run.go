@@ -45,7 +45,9 @@ func newRun(sys *system) *cobra.Command {
 Without a gateway, everything runs in this process: a Temporal server (or the one that
 TEMPORAL_ADDRESS names), the gateway and the nodes. FILE may be - for standard input. The
 first Ctrl-C cancels the run and waits for its end, the second one (or a wait of 11 s)
-kills running tasks, and the third one quits at once.
+kills running tasks, and one that comes 1 s after that or later quits at once. Once
+finally runs, the command waits for its end; one that comes 1 s after it says so, or
+later, ends finally.
 
 On a gateway, the first Ctrl-C also cancels the run; the second one stops waiting for its
 end. The run continues if the terminal is closed. With --detach the command only starts
@@ -158,7 +160,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 			"id": res.GetId(), "name": res.GetName(), "warnings": problemItems(source.Problems(res.GetWarnings())),
 		})
 	}
-	w := &follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: f.format.Value, Logs: f.logs, OwnsRun: true, Local: parts}
+	w := &follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: f.format.Value, Logs: f.logs, OwnsRun: true, Local: parts, HasFinally: len(d.def.GetFinally()) > 0}
 	return w.Watch(cmd.Context())
 }
 

@@ -118,7 +118,7 @@ func (s *system) terminal() *follow.Terminal {
 	return &follow.Terminal{
 		Stdout: s.stdout, Screen: s.screen, Style: s.progressStyle(), Redraws: s.stderrTerminal, PlainScreen: s.stderrPlain,
 		Now: s.now, ForceAfter: s.forceAfter, KilledEndTimeout: s.killedEndTimeout,
-		ForceTimeout: s.forceTimeout, ForcedEndTimeout: s.forcedEndTimeout, LogsTimeout: s.logsTimeout, OnSecondSignal: s.secondSignal.set,
+		ForceTimeout: s.forceTimeout, ForcedEndTimeout: s.forcedEndTimeout, LogsTimeout: s.logsTimeout, OnSecondSignal: s.secondSignal.set, Divert: s.signals.set,
 	}
 }
 

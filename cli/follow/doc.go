@@ -6,8 +6,10 @@
 //	    │                          │                                                │                               │
 //	    └──────────────────────────┴──────────> end of the run <───────────────────┴───────────────────────────────┘
 //
-// Killing and forcing apply to a run in this process. A second interrupt leaves a run on
-// a gateway, which ends without the command.
+// Killing and forcing apply to a run in this process. If the run has finally, it is not
+// forced: the command waits for finally, and only an interrupt that comes after the
+// command has said so cancels finally, which then ends like the tasks. A second interrupt
+// leaves a run on a gateway, which ends without the command.
 //
 // It may import proto, cli/client, cli/exit, cli/output, cli/tui, drawing/words and workflows/phrase.
 package follow

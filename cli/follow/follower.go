@@ -10,6 +10,7 @@ import (
 	"switchyard/cli/tui"
 	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/phrase"
 )
 
 // frame is the shortest interval between two redraws.
@@ -24,6 +25,8 @@ type follower struct {
 	// interrupted makes the follower call interrupt once when it is closed, and then continue. It may be nil.
 	interrupted <-chan struct{}
 	interrupt   func() error
+	// begun is closed when the run is in `finally`. It may be nil.
+	begun chan<- struct{}
 }
 
 // follow returns the last known status of the run once the run has ended.
@@ -49,6 +52,10 @@ func (f *follower) follow(ctx context.Context) (*tui.Status, error) {
 				fmt.Fprintf(f.terminal.Screen, "run %[1]s makes no progress: %[2]s\n  `switchyard runs cancel --force %[1]s` ends it\n", f.run, words.OneLine(now))
 			}
 			problem = status.Run().GetProblem()
+			if f.begun != nil && phrase.IsInFinally(status.Run().GetError()) {
+				close(f.begun)
+				f.begun = nil
+			}
 		case <-ticker.C:
 			err = f.show.tick(status)
 		case <-interrupted:

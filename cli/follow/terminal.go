@@ -2,6 +2,7 @@ package follow
 
 import (
 	"io"
+	"os"
 	"time"
 
 	"switchyard/cli/tui"
@@ -27,4 +28,6 @@ type Terminal struct {
 	LogsTimeout time.Duration
 	// OnSecondSignal sets the action of the second signal.
 	OnSecondSignal func(do func())
+	// Divert offers each signal to a function, which reports whether it takes the signal. nil ends that.
+	Divert func(take func(os.Signal) bool)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -52,6 +53,8 @@ type Watcher struct {
 	// Local holds the other parts of this process if they serve the run's gateway and logs. It is nil for a run on a
 	// gateway elsewhere.
 	Local LocalParts
+	// HasFinally is set if an owned run has `finally`.
+	HasFinally bool
 }
 
 // LocalParts controls the parts of Switchyard that run in the process of a watcher.
@@ -77,26 +80,42 @@ func (w *Watcher) Watch(ctx context.Context) error {
 		var leave context.CancelFunc
 		following, leave = context.WithCancel(context.WithoutCancel(ctx))
 		defer leave()
-		follower.interrupted = ctx.Done()
+		begun := make(chan struct{})
+		follower.begun, follower.interrupted = begun, ctx.Done()
+		further, steps := &interruption{now: w.Terminal.Now, hasFinally: w.HasFinally}, make(chan step, 4)
+		if w.Local != nil {
+			w.Terminal.Divert(func(os.Signal) bool { return takeSignal(ctx, further, steps) })
+			defer w.Terminal.Divert(nil)
+		}
 		follower.interrupt = func() error {
 			if w.isLeftRunning(ctx) {
 				leave()
 				return context.Cause(ctx)
 			}
+			if w.Local != nil {
+				ending.Go(func() { w.endLocal(following, leave, further, steps, begun) })
+				if !isClosed(begun) {
+					cancelled = w.cancel(following, "cancelling the run; "+w.ifFinally("finally runs after that; ")+"interrupt again to kill running tasks")
+				}
+				return cancelled
+			}
 			again, answered := make(chan struct{}), make(chan struct{})
 			w.Terminal.OnSecondSignal(func() { close(again) })
-			if w.Local != nil {
-				ending.Go(func() { w.endLocal(following, leave, again) })
-			} else {
-				ending.Go(func() { w.awaitEnd(following, leave, again, answered) })
+			ending.Go(func() { w.awaitEnd(following, leave, again, answered) })
+			says := "cancelling the run; " + w.ifFinally("finally runs after that; ")
+			if isClosed(begun) {
+				says = fmt.Sprintf("finally of run %[1]s runs on; `switchyard runs cancel %[1]s --now` ends it; ", w.Run)
 			}
-			cancelled = w.cancel(following)
+			cancelled = w.cancel(following, says+"interrupt again to stop waiting for its end")
 			close(answered)
 			return cancelled
 		}
 	}
 	finishLogs := w.followLogs(following)
 	status, err := follower.follow(following)
+	if w.OwnsRun && w.Local != nil {
+		w.Terminal.Divert(nil)
+	}
 	finishLogs(ctx)
 	if err != nil {
 		if ctx.Err() != nil && !status.Ended() {
@@ -129,6 +148,8 @@ func (w *Watcher) printLeft(ctx context.Context, run *v1.Run, cancelled error) {
 		return // the run ends with this process
 	case cancelled != nil:
 		text, detail = "run %[1]s may continue, because it could not be cancelled: %[2]s\n  `switchyard runs cancel %[1]s` stops it\n", cancelled.Error()
+	case phrase.IsInFinally(run.GetError()):
+		text = "finally of run %[1]s runs on; `switchyard runs cancel %[1]s --now` ends it\n"
 	default:
 		text = "run %[1]s is being cancelled; `switchyard runs cancel --force %[1]s` ends it at once\n"
 	}
@@ -148,18 +169,41 @@ func (w *Watcher) progress() progress {
 	return p
 }
 
-// cancel cancels the run after the first interrupt.
-func (w *Watcher) cancel(ctx context.Context) error {
-	again := "to stop waiting for its end"
-	if w.Local != nil {
-		again = "to kill running tasks"
+// takeSignal passes the step of a signal after the first one on. It returns false for the first signal, which ends ctx, and for one that
+// ends the process.
+func takeSignal(ctx context.Context, further *interruption, steps chan<- step) bool {
+	if ctx.Err() == nil {
+		return false
 	}
-	fmt.Fprintf(w.Terminal.Screen, "cancelling the run; interrupt again %s\n", again)
+	next := further.interrupted()
+	if next != noStep && next != quit {
+		steps <- next
+	}
+	return next != quit
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// cancel cancels the run after the first interrupt. The request has no ID, so that it never ends `finally`.
+func (w *Watcher) cancel(ctx context.Context, says string) error {
+	fmt.Fprintln(w.Terminal.Screen, says)
+	return w.sendCancel(ctx, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted"})
+}
+
+// sendCancel sends a cancellation. It returns nil if the run has already ended.
+func (w *Watcher) sendCancel(ctx context.Context, req *v1.CancelRunRequest) error {
 	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()
-	_, err := client.Call(ctx, w.Client, w.Client.Runs.CancelRun, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted"})
+	_, err := client.Call(ctx, w.Client, w.Client.Runs.CancelRun, req)
 	if f, ok := errors.AsType[*exit.Error](err); ok && f.Code == exit.CodeNotDone {
-		return nil // the run has already ended
+		return nil
 	}
 	return err
 }
@@ -178,50 +222,67 @@ func (w *Watcher) awaitEnd(ctx context.Context, leave context.CancelFunc, again,
 		case <-answered:
 			answered, late = nil, time.After(w.Terminal.ForceAfter)
 		case <-late:
-			fmt.Fprintf(w.Terminal.Screen, "run %[1]s has not ended yet; `switchyard runs cancel --force %[1]s` ends it at once\n", w.Run)
+			fmt.Fprintf(w.Terminal.Screen, "run %[1]s has not ended yet; `switchyard runs cancel --force %[1]s` ends it at once%[2]s\n", w.Run, w.ifFinally(", without finally"))
 		}
 	}
 }
 
-// awaitPatience waits until the programs of a cancelled run in this process are to be killed: the second signal closes again, or
-// ForceAfter has passed and `finally` does not run. It returns false if the run has ended, when ctx is done.
-func (w *Watcher) awaitPatience(ctx context.Context, again <-chan struct{}) bool {
-	for wait := w.Terminal.ForceAfter + w.Local.ExtraGrace(); ; wait = time.Second {
+// endLocal ends a cancelled run in this process, as i decides by the further interrupts, whose steps come through steps, by ForceAfter and
+// by begun, which is closed when `finally` runs. ctx is done when the run has ended. If the end of a forced run is not seen soon,
+// endLocal calls giveUp.
+func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, i *interruption, steps <-chan step, begun <-chan struct{}) {
+	late := time.After(w.Terminal.ForceAfter + w.Local.ExtraGrace())
+	for {
+		var next step
 		select {
 		case <-ctx.Done():
-			return false
-		case <-again:
-			if w.isInFinally(ctx) {
-				_, _ = client.Call(ctx, w.Client, w.Client.Runs.CancelRun, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted again", Now: true})
+			return
+		case next = <-steps:
+		case <-begun:
+			begun, next = nil, i.finallyBegan()
+		case <-late:
+			next = i.late()
+		}
+		switch next {
+		case kill:
+			w.Local.EndGrace()
+			late = time.After(w.Terminal.KilledEndTimeout)
+			w.announce(i, kill, "killing running tasks; interrupt again to quit at once"+w.ifFinally(", without finally"))
+		case awaitFinally:
+			w.announce(i, awaitFinally, "the tasks have ended and finally runs; interrupt again to end it")
+		case endFinally:
+			late = time.After(w.Terminal.ForceAfter + w.Local.ExtraGrace())
+			if err := w.sendCancel(ctx, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted again", Now: true}); err != nil {
+				i.finallyContinues()
+				w.announce(i, awaitFinally, fmt.Sprintf("finally could not be ended: %s; interrupt again to try again", err))
+				continue
 			}
-			return true
-		case <-time.After(wait):
-			if !w.isInFinally(ctx) {
-				return true
-			}
+			w.announce(i, endFinally, "ending finally; interrupt again to kill its running tasks")
+		case force:
+			w.endByForce(ctx, giveUp)
+			return
 		}
 	}
 }
 
-// isInFinally reports whether the run is known to be in `finally`.
-func (w *Watcher) isInFinally(ctx context.Context) bool {
-	res, err := client.Call(ctx, w.Client, w.Client.Runs.GetRun, &v1.GetRunRequest{Id: w.Run, PageSize: 1})
-	return err == nil && phrase.IsInFinally(res.GetRun().GetError())
+// announce says what the next interrupt does, unless a later step has followed.
+func (w *Watcher) announce(i *interruption, s step, text string) {
+	if i.isNewest(s) {
+		fmt.Fprintln(w.Terminal.Screen, text)
+		i.tell(s)
+	}
 }
 
-// endLocal ends a cancelled run in this process when the second signal closes again, or after ForceAfter, but not before `finally`
-// has ended. It kills the programs, and ends the run by force if it still does not end. ctx is done when the run has ended. If the
-// end is not seen soon, endLocal calls giveUp.
-func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, again <-chan struct{}) {
-	if !w.awaitPatience(ctx, again) {
-		return
+// ifFinally returns a text if the run has `finally`, and "" otherwise.
+func (w *Watcher) ifFinally(text string) string {
+	if !w.HasFinally {
+		return ""
 	}
-	w.Local.EndGrace()
-	select {
-	case <-ctx.Done():
-		return
-	case <-time.After(w.Terminal.KilledEndTimeout):
-	}
+	return text
+}
+
+// endByForce ends a local run by force. If the end is not seen soon, it calls giveUp.
+func (w *Watcher) endByForce(ctx context.Context, giveUp context.CancelFunc) {
 	fmt.Fprintln(w.Terminal.Screen, "the run has not ended yet; ending it by force")
 	w.Local.StopWithin(forcedStopTimeout)
 	// The run may end before the reply arrives.
@@ -230,7 +291,7 @@ func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, again
 	res, err := client.Call(calling, w.Client, w.Client.Runs.CancelRun, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted", Force: true})
 	switch {
 	case err == nil:
-		fmt.Fprintln(w.Terminal.Screen, ForcedText(res))
+		fmt.Fprintln(w.Terminal.Screen, forcedText(res))
 	case ctx.Err() == nil:
 		fmt.Fprintf(w.Terminal.Screen, "run %s could not be ended by force: %s\n", w.Run, err)
 	}
@@ -323,10 +384,15 @@ func (w *Watcher) logHint(task string) string {
 
 // ForcedText describes the result of ending a run by force.
 func ForcedText(res *v1.CancelRunResponse) string {
-	text := fmt.Sprintf("run %s has been ended by force, with %d child runs and parts of fan-outs; nodes are stopping %d attempts",
-		res.GetId(), res.GetChildren(), res.GetAttempts())
+	text := forcedText(res)
 	if res.GetFinallyLeftOut() {
 		text += fmt.Sprintf("\nits finally does not run; `switchyard runs retry %s --finally-only` runs it", res.GetId())
 	}
 	return text
+}
+
+// forcedText describes it without what can follow on a gateway.
+func forcedText(res *v1.CancelRunResponse) string {
+	return fmt.Sprintf("run %s has been ended by force, with %d child runs and parts of fan-outs; nodes are stopping %d attempts",
+		res.GetId(), res.GetChildren(), res.GetAttempts())
 }

@@ -35,7 +35,7 @@ type Service struct {
 	Vault *vault.Vault
 	// ExternalURL returns the URL at which people open the page, or "" if it is not known.
 	ExternalURL func() string
-	Now           func() time.Time
+	Now         func() time.Time
 }
 
 var _ switchyardv1connect.NotificationServiceHandler = Service{}
