@@ -75,7 +75,7 @@ func (n *Notifier) Plan(ctx context.Context, in *historyv1.NotifyInput) (*histor
 
 func (n *Notifier) plan(ctx context.Context, in *historyv1.NotifyInput, home string) (*historyv1.NotificationPlan, error) {
 	run := proto.CloneOf(in.GetRun())
-	tasks, err := n.failedTasks(ctx, home, run.GetGeneration())
+	tasks, err := n.failedTasks(ctx, in, home)
 	if err != nil {
 		return nil, err
 	}
@@ -129,20 +129,52 @@ func (n *Notifier) isRecovered(ctx context.Context, run *historyv1.RunView, befo
 	return newest != nil && newest.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, nil
 }
 
-// failedTasks returns the tasks that have failed in a generation, by name. A run without a final status has none.
-func (n *Notifier) failedTasks(ctx context.Context, home string, generation int32) (map[string]*v1.Task, error) {
-	var status historyv1.StatusResponse
-	err := n.Store.GetMessage(ctx, storekey.Status(home, generation), &status)
-	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrUnreadable) {
-		return nil, err
-	}
-	failed := map[string]*v1.Task{}
-	for name, task := range status.GetRun().GetTasks() {
-		if v1.IsTaskFailure(task.GetState()) {
-			failed[name] = task
+// failedTasks returns the tasks that have failed in a generation, by name. A run without a final status is open or was terminated, and is
+// asked. One that does not answer has none, so that it delays no message.
+func (n *Notifier) failedTasks(ctx context.Context, in *historyv1.NotifyInput, home string) (map[string]*v1.Task, error) {
+	run, failed := in.GetRun(), map[string]*v1.Task{}
+	add := func(status *historyv1.StatusResponse) {
+		for name, task := range status.GetRun().GetTasks() {
+			if v1.IsTaskFailure(task.GetState()) {
+				failed[name] = task
+			}
 		}
 	}
+	var status historyv1.StatusResponse
+	err := n.Store.GetMessage(ctx, storekey.Status(home, run.GetGeneration()), &status)
+	switch {
+	case err == nil:
+		add(&status)
+	case errors.Is(err, store.ErrNotFound) && run.GetId() != "":
+		if err := n.eachStatus(ctx, in, add); err != nil {
+			n.Logger.Warn("a notification does not name the failed tasks of a run without a final status", "run", run.GetId(), "error", err)
+		}
+	case !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrUnreadable):
+		return nil, err
+	}
 	return failed, nil
+}
+
+// eachStatus asks a run for its tasks, part by part. It stops at the answer of another generation.
+func (n *Notifier) eachStatus(ctx context.Context, in *historyv1.NotifyInput, add func(*historyv1.StatusResponse)) error {
+	for since := int64(0); ; {
+		value, err := n.Client.QueryWorkflow(ctx, in.GetRun().GetId(), "", names.StatusQuery, &historyv1.StatusRequest{Since: since})
+		if err != nil {
+			return err
+		}
+		var status historyv1.StatusResponse
+		if err := value.Get(&status); err != nil {
+			return err
+		}
+		if status.GetRun().GetGeneration() != in.GetRun().GetGeneration() {
+			return nil
+		}
+		add(&status)
+		if !status.GetMore() || status.GetRevision() <= since {
+			return nil
+		}
+		since = status.GetRevision()
+	}
 }
 
 // lastLines returns the end of the log of a failed task, or of its first failed instance. A log that cannot be read delays no

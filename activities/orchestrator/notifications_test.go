@@ -12,6 +12,7 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -25,11 +26,15 @@ import (
 	"switchyard/workflows/notification"
 )
 
-// brokenSearch is a client that lists no workflows.
+// brokenSearch is a client that lists no workflows, and whose runs do not answer.
 type brokenSearch struct{ client.Client }
 
 func (brokenSearch) ListWorkflow(context.Context, *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
 	return nil, errors.New("visibility is away")
+}
+
+func (brokenSearch) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	return nil, errors.New("the run does not answer")
 }
 
 func TestAPlanThatFailsIsAnEventOfTheRun(t *testing.T) {

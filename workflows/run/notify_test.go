@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -161,14 +162,49 @@ notify:
 	h.AwaitTask("ask", func(task *v1.Task) bool { return task.GetState() == v1.TaskPaused })
 	var got []string
 	for _, document := range hook.await(2) {
-		got = append(got, fmt.Sprint(document["type"], " ", document["data"].(map[string]any)["message"]))
+		data := document["data"].(map[string]any)
+		got = append(got, fmt.Sprint(document["type"], " ", data["message"], " ", data["failures"].(float64) > 0))
 	}
 	slices.Sort(got)
-	if want := []string{"run.dead_letter dead_letter ", "run.waiting_approval waiting_approval ask"}; !slices.Equal(got, want) {
+	if want := []string{"run.dead_letter dead_letter  true", "run.waiting_approval waiting_approval ask true"}; !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	h.Cancel("enough")
 	h.Wait()
+}
+
+// TestLateAndRecoveredRunsAreTold checks that a late run is told while it is open, and that a run that completes after a failed one of the
+// same workflow is told as recovered.
+func TestLateAndRecoveredRunsAreTold(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"build": {{Block: true}, {}}})
+	c.Start("a")
+	hook, target := newReceiver(c, 0)
+	name := names.NewRunID("nightly")
+	in := fmt.Sprintf(`
+name: %s
+expectedWithin: 100ms
+tasks: { build: { type: shell, spec: { command: x }, retry: { maxRetries: 0 } } }
+notify: [{ to: %s, on: [late, completed, recovered] }]
+`, name, target)
+	late := c.Submit(c.Input(in))
+	hook.await(1)
+	if err := c.Conn.TerminateWorkflow(t.Context(), late.ID, "", "a test"); err != nil {
+		t.Fatal(err)
+	}
+	workertest.Eventually(t, "the failed run is listed", func() bool {
+		query := fmt.Sprintf("WorkflowType = '%s' AND %s = '%s' AND ExecutionStatus = 'Terminated'", names.RunWorkflow, names.WorkflowAttribute, name)
+		count, err := c.Conn.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+		return err == nil && count.GetCount() == 1
+	})
+	c.Submit(c.Input(strings.Replace(in, "100ms", "1h", 1))).Wait()
+	var got []string
+	for _, document := range hook.await(2) {
+		got = append(got, fmt.Sprint(document["type"]))
+	}
+	if want := []string{"run.late", "run.recovered"}; !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
 }
 
 // TestTerminatedRunIsTold checks that the leader tells people about a run that its own workflow could not report.
