@@ -86,13 +86,13 @@ func (n *Notifier) plan(ctx context.Context, in *historyv1.NotifyInput, home str
 			return nil, err
 		}
 	}
-	decisions := notification.Plan(ctx, n.Evaluator, in.GetNotify(), in.GetEvent(), in.GetTask(), run, recovered)
+	decisions := notification.Plan(ctx, n.Evaluator, in, run, recovered)
 	if len(decisions) == 0 {
 		return &historyv1.NotificationPlan{}, nil
 	}
 	plan := &historyv1.NotificationPlan{Notice: &historyv1.Notice{
 		Run: run.GetId(), Workflow: run.GetName(), Generation: run.GetGeneration(), Task: in.GetTask(), State: run.GetState(), Reason: run.GetReason(),
-		Url: notifications.PageURL(n.ExternalURL(), run.GetId(), run.GetName()), Error: notification.Cut(run.GetError(), notification.MaxError), At: in.GetAt(), Failures: int32(len(tasks)), SubmittedBy: run.GetSubmittedBy(),
+		Url: notifications.PageURL(n.ExternalURL(), run.GetId(), in.GetTask(), run.GetName()), Error: notification.Cut(run.GetError(), notification.MaxError), At: in.GetAt(), Failures: int32(len(tasks)), SubmittedBy: run.GetSubmittedBy(),
 	}}
 	for i, name := range run.GetFailed()[:min(len(tasks), maxFailedTasks)] {
 		failed := &historyv1.FailedTask{Name: name, State: tasks[name].GetState(), Reason: tasks[name].GetReason(), Error: notification.Cut(tasks[name].GetError(), notification.MaxError)}

@@ -129,7 +129,7 @@ func (s Service) TestNotificationTarget(ctx context.Context, req *connect.Reques
 		Run: names.NewRunID("test"), Workflow: "test", State: v1.RunFailed, Reason: v1.ReasonTaskFailed, Error: "this is a test", At: timestamppb.New(s.Now()),
 		Failures: 1, SubmittedBy: by, Failed: []*historyv1.FailedTask{{Name: "example", State: v1.TaskFailed, Reason: v1.ReasonExitCode, Error: "exit code 1", Lines: []string{"the last line of its log"}}},
 	}
-	notice.Url = notifications.PageURL(s.ExternalURL(), notice.GetRun(), notice.GetWorkflow())
+	notice.Url = notifications.PageURL(s.ExternalURL(), notice.GetRun(), "", notice.GetWorkflow())
 	answer, err := s.Sender.Send(ctx, notice, &historyv1.NotificationMessage{
 		Target: name, Event: v1.NotifyFailed, Key: names.NotificationKey(notice.GetRun(), 0, v1.NotifyFailed, "", name),
 		Title: "test message of Switchyard", Text: "This is a test of the notification target " + name + ". No run has failed.",

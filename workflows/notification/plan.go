@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
-	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 )
 
@@ -30,16 +29,16 @@ type Decision struct {
 
 // Plan returns the messages about an event: at most one for each target, by the first entry that applies. An expression that cannot
 // be evaluated does not keep a target from being told; the text then says so.
-// recovered is true for a completed run whose predecessor has failed.
-func Plan(ctx context.Context, evaluator *condition.Evaluator, entries []*v1.Notification, event, task string, run *historyv1.RunView, recovered bool) []Decision {
+// run is the one of the input, with its failed tasks, and recovered is true for a completed run whose predecessor has failed.
+func Plan(ctx context.Context, evaluator *condition.Evaluator, in *historyv1.NotifyInput, run *historyv1.RunView, recovered bool) []Decision {
 	var decisions []Decision
 	told := map[string]bool{}
-	for _, entry := range entries {
-		word := wordFor(entry, event, recovered)
+	for _, entry := range in.GetNotify() {
+		word := wordFor(entry, in.GetEvent(), recovered)
 		if word == "" || told[entry.GetTo()] {
 			continue
 		}
-		view := condition.View{Run: run, Event: word, EventTask: task}
+		view := condition.View{Run: run, Event: word, EventTask: in.GetTask()}
 		applies, err := evaluator.Applies(ctx, entry.GetIf(), view)
 		if err == nil && !applies {
 			continue
@@ -52,7 +51,7 @@ func Plan(ctx context.Context, evaluator *condition.Evaluator, entries []*v1.Not
 		if err != nil {
 			text = fmt.Sprintf("%s\n(sent because notify.if cannot be evaluated: %v)", text, err)
 		}
-		decisions = append(decisions, Decision{Target: entry.GetTo(), Event: word, Title: title(word, task, run), Text: text})
+		decisions = append(decisions, Decision{Target: entry.GetTo(), Event: word, Title: title(word, in, run), Text: text})
 	}
 	for i, d := range decisions {
 		decisions[i].Title, decisions[i].Text = Cut(d.Title, maxTitle), Cut(d.Text, min(maxText, maxTexts/len(decisions)))

@@ -39,7 +39,7 @@ func TestEachTargetIsToldOnceByItsFirstEntry(t *testing.T) {
 		"an expensive template": {[]*v1.Notification{with(on("ops", "completed"), "", "${{ 'x'.repeat }}")}, v1.NotifyCompleted, false, "ops completed (notify.message: "},
 	} {
 		var got []string
-		for _, d := range Plan(t.Context(), condition.NewEvaluator(), c.entries, c.event, "", run, c.recovered) {
+		for _, d := range Plan(t.Context(), condition.NewEvaluator(), &historyv1.NotifyInput{Event: c.event, Notify: c.entries}, run, c.recovered) {
 			got = append(got, d.Target+" "+d.Event+" "+d.Text)
 		}
 		if text := strings.Join(got, "|"); !strings.HasPrefix(text, c.want) || c.want == "" && text != "" {
@@ -76,7 +76,7 @@ func TestPlansAreBounded(t *testing.T) {
 			entries = append(entries, &v1.Notification{To: fmt.Sprint("target-", i), On: []string{v1.NotifyFailed}, Message: strings.Repeat("${{ run.input.x }}", 60)})
 		}
 		plan := &historyv1.NotificationPlan{}
-		for _, d := range Plan(t.Context(), condition.NewEvaluator(), entries, v1.NotifyFailed, "", run, false) {
+		for _, d := range Plan(t.Context(), condition.NewEvaluator(), &historyv1.NotifyInput{Event: v1.NotifyFailed, Notify: entries}, run, false) {
 			if !utf8.ValidString(d.Text) || !strings.HasSuffix(d.Text, "...") || len(d.Text) < 1000 || !utf8.ValidString(d.Title) || !strings.HasSuffix(d.Title, "...") {
 				t.Errorf("the text has %d bytes, the title is %q", len(d.Text), d.Title)
 			}

@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"cmp"
 	"strings"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -8,14 +9,14 @@ import (
 )
 
 // title returns one line that states what has happened to a run, or to the schedule of a workflow if the run has no ID.
-func title(event, task string, run *historyv1.RunView) string {
+func title(event string, in *historyv1.NotifyInput, run *historyv1.RunView) string {
 	subject := run.GetId()
 	if subject == "" {
 		subject = "the schedule of " + run.GetName()
 	}
-	text := subject + " " + verb(event, task, run)
-	if run.GetError() != "" {
-		text += ": " + run.GetError()
+	text := subject + " " + verb(event, in.GetTask(), run)
+	if why := cmp.Or(in.GetDetail(), run.GetError()); why != "" {
+		text += ": " + why
 	}
 	return text
 }

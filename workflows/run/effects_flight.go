@@ -86,7 +86,7 @@ func (r *run) showFlight(effect flight.Effect) {
 		if rec := r.core.Task(e.Task); e.Event != "" {
 			r.log.Add(r.now(), e.Event, e.Task, rec.Node, rec.Attempt, rec.Claim, e.Text, e.Facts...)
 			if e.Event == v1.EventPaused { // it waits for an approval
-				r.notifyOpen(v1.NotifyApproval, e.Task)
+				r.notifyOpen(v1.NotifyApproval, e.Task, r.flight.ApprovalOf(e.Task).Text())
 			}
 		}
 		r.status.Touch(e.Task)
@@ -115,7 +115,7 @@ func (r *run) showLate(e flight.ShowLate) {
 		r.status.Touch(e.Task)
 	}
 	r.log.Add(r.now(), v1.EventLate, e.Task, rec.Node, rec.Attempt, rec.Claim, e.Text, eventlog.KeyUntil.Of(e.Since.UTC().Format(time.RFC3339)))
-	r.notifyOpen(v1.NotifyLate, e.Task)
+	r.notifyOpen(v1.NotifyLate, e.Task, e.Text)
 	r.showAttributes()
 }
 

@@ -43,7 +43,11 @@ func TestFleetIsToldOfAllRuns(t *testing.T) {
 	for _, document := range hook.await(5) {
 		data := document["data"].(map[string]any)
 		got = append(got, fmt.Sprint(data["message"]))
-		if data["url"] != fmt.Sprint("https://yard.example.com/ui/runs/", data["run"]) {
+		want := fmt.Sprint("https://yard.example.com/ui/runs/", data["run"])
+		if task := data["task"]; task != nil {
+			want += fmt.Sprint("/tasks/", task)
+		}
+		if data["url"] != want {
 			t.Errorf("the link is %v", data["url"])
 		}
 	}

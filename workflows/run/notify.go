@@ -11,6 +11,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/calls"
+	"switchyard/workflows/core/dag"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/names"
 	"switchyard/workflows/notification"
@@ -35,7 +36,7 @@ func (r *run) fleetNotify() []*v1.Notification {
 // notify starts the workflow that tells people how the run has ended, if the definition or the fleet names anyone for it. It returns
 // once Temporal has accepted the start, so that the run may end. header holds the run as it is now, and fleet the entries of the fleet.
 func (r *run) notify(event string, header *v1.Run, fleet []*v1.Notification) {
-	if started := r.startNotify(event, "", header.GetState(), header.GetReason(), header.GetError(), fleet); started != nil {
+	if started := r.startNotify(&historyv1.NotifyInput{Event: event}, header, fleet); started != nil {
 		r.logUntold(started.Get(r.ctx, nil))
 	}
 }
@@ -52,36 +53,36 @@ func (r *run) notifyUnbegun(header *v1.Run) {
 }
 
 // notifyOpen starts the workflow that tells people about an event of the open run or of a task, if the definition or the fleet names
-// anyone for it.
-func (r *run) notifyOpen(event string, i int) {
+// anyone for it. detail is what else is to be said, or "".
+func (r *run) notifyOpen(event string, i int, detail string) {
 	task := ""
 	if i != eventlog.WholeRun {
 		task = r.core.Name(i)
 	}
-	if started := r.startNotify(event, task, r.commands.OpenState(), "", "", r.fleetNotify()); started != nil {
+	if started := r.startNotify(&historyv1.NotifyInput{Event: event, Task: task, Detail: dag.OneLine(detail)}, &v1.Run{State: r.commands.OpenState()}, r.fleetNotify()); started != nil {
 		r.calls.Watch(started, func(f workflow.Future) { r.logUntold(f.Get(r.ctx, nil)) })
 	}
 }
 
-// startNotify starts the workflow for an event. The future is ready when Temporal has accepted the start; nil if there is no one to
+// startNotify starts the workflow for an event of the run, which header describes. The future is ready when Temporal has accepted the start; nil if there is no one to
 // tell.
-func (r *run) startNotify(event, task, state, reason, text string, fleet []*v1.Notification) workflow.Future {
+func (r *run) startNotify(in *historyv1.NotifyInput, header *v1.Run, fleet []*v1.Notification) workflow.Future {
 	if r.Input.GetPartition() != nil {
 		return nil // its run has the event, too
 	}
-	entries := notification.Entries(notification.OfRun(r.Input, fleet), event)
-	if len(entries) == 0 {
+	in.Notify = notification.Entries(notification.OfRun(r.Input, fleet), in.GetEvent())
+	if len(in.GetNotify()) == 0 {
 		return nil
 	}
-	in := &historyv1.NotifyInput{Event: event, Task: task, Chain: r.selfChain, At: timestamppb.New(r.now()), Notify: entries, Run: &historyv1.RunView{
-		Id: r.Self, Name: cmp.Or(r.Input.GetDefinition().GetName(), r.received.GetWorkflow()), State: state, Reason: reason, Error: text,
+	in.Chain, in.At, in.Run = r.selfChain, timestamppb.New(r.now()), &historyv1.RunView{
+		Id: r.Self, Name: cmp.Or(r.Input.GetDefinition().GetName(), r.received.GetWorkflow()), State: header.GetState(), Reason: header.GetReason(), Error: header.GetError(),
 		Generation: r.Input.GetGeneration(), Trigger: r.wanted.Trigger, SubmittedBy: r.commands.SubmittedBy, Batch: r.Input.GetBatch(), Input: notification.Input(r.Input),
-	}}
+	}
 	r.calls.Charge(calls.ChildCharge + 2*proto.Size(in))
 	return workflow.ExecuteChildWorkflow(workflow.WithChildOptions(r.ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: names.NotifyWorkflowID(r.Self, r.Input.GetGeneration(), event, task), TaskQueue: names.ControlQueue, WorkflowTaskTimeout: childTaskTimeout,
+		WorkflowID: names.NotifyWorkflowID(r.Self, r.Input.GetGeneration(), in.GetEvent(), in.GetTask()), TaskQueue: names.ControlQueue, WorkflowTaskTimeout: childTaskTimeout,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, StaticSummary: event + " of " + r.Self,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, StaticSummary: in.GetEvent() + " of " + r.Self,
 		Priority: options.NotifyPriority(),
 	}), names.NotifyWorkflow, in).GetChildWorkflowExecution()
 }

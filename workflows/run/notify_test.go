@@ -163,10 +163,11 @@ notify:
 	var got []string
 	for _, document := range hook.await(2) {
 		data := document["data"].(map[string]any)
-		got = append(got, fmt.Sprint(document["type"], " ", data["message"], " ", data["failures"].(float64) > 0))
+		title := strings.TrimPrefix(data["title"].(string), h.ID)
+		got = append(got, fmt.Sprint(document["type"], " ", data["message"], " ", data["failures"].(float64) > 0, title))
 	}
 	slices.Sort(got)
-	if want := []string{"run.dead_letter dead_letter  true", "run.waiting_approval waiting_approval ask true"}; !slices.Equal(got, want) {
+	if want := []string{"run.dead_letter dead_letter  true has a dead letter", "run.waiting_approval waiting_approval ask true ask waits for an approval: Deploy?"}; !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	h.Cancel("enough")

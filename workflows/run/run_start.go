@@ -94,7 +94,7 @@ func (r *run) requestApproval() {
 	r.status.SetApproval(r.commands.Approval)
 	r.showState()
 	r.log.Add(r.now(), v1.EventPaused, eventlog.WholeRun, "", 0, 0, "waits for the approval of an operator", eventlog.KeyReason.Of(v1.ReasonApproval))
-	r.notifyOpen(v1.NotifyApproval, eventlog.WholeRun)
+	r.notifyOpen(v1.NotifyApproval, eventlog.WholeRun, "")
 }
 
 // failStart ends a run that cannot begin. It returns the error of the workflow. If a newer program has written the run, failStart

@@ -77,7 +77,7 @@ func (r *run) setDeadLetters() {
 	before := r.wanted.DeadLetters
 	r.wanted.DeadLetters = r.commands.DeadLetters()
 	if before == 0 && r.wanted.DeadLetters > 0 {
-		r.notifyOpen(v1.NotifyDeadLetter, eventlog.WholeRun)
+		r.notifyOpen(v1.NotifyDeadLetter, eventlog.WholeRun, "")
 	}
 }
 

@@ -37,7 +37,9 @@ type NotifyInput struct {
 	// When the event happened.
 	At *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"`
 	// Entries for this event: those of the definition of the run, then those of the fleet.
-	Notify        []*v1.Notification `protobuf:"bytes,6,rep,name=notify,proto3" json:"notify,omitempty"`
+	Notify []*v1.Notification `protobuf:"bytes,6,rep,name=notify,proto3" json:"notify,omitempty"`
+	// What else is to be said about the event, in one line: the question of an approval, or what a late task waits for. It may be empty.
+	Detail        string `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -112,6 +114,13 @@ func (x *NotifyInput) GetNotify() []*v1.Notification {
 		return x.Notify
 	}
 	return nil
+}
+
+func (x *NotifyInput) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
 }
 
 // FleetNotify holds what the settings of the gateways say about whom to tell about all runs.
@@ -592,14 +601,15 @@ var File_switchyard_history_v1_notification_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_notification_proto_rawDesc = "" +
 	"\n" +
-	"(switchyard/history/v1/notification.proto\x12\x15switchyard.history.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a\x1eswitchyard/v1/definition.proto\"\xe0\x01\n" +
+	"(switchyard/history/v1/notification.proto\x12\x15switchyard.history.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a\x1eswitchyard/v1/definition.proto\"\xf8\x01\n" +
 	"\vNotifyInput\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x120\n" +
 	"\x03run\x18\x03 \x01(\v2\x1e.switchyard.history.v1.RunViewR\x03run\x12\x14\n" +
 	"\x05chain\x18\x04 \x01(\tR\x05chain\x12*\n" +
 	"\x02at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x123\n" +
-	"\x06notify\x18\x06 \x03(\v2\x1b.switchyard.v1.NotificationR\x06notify\"D\n" +
+	"\x06notify\x18\x06 \x03(\v2\x1b.switchyard.v1.NotificationR\x06notify\x12\x16\n" +
+	"\x06detail\x18\a \x01(\tR\x06detail\"D\n" +
 	"\vFleetNotify\x125\n" +
 	"\aentries\x18\x01 \x03(\v2\x1b.switchyard.v1.NotificationR\aentries\"\x91\x01\n" +
 	"\x10NotificationPlan\x125\n" +
