@@ -79,7 +79,8 @@ func (n *Notifier) plan(ctx context.Context, in *historyv1.NotifyInput, home str
 	if err != nil {
 		return nil, err
 	}
-	run.Failed = slices.Sorted(maps.Keys(tasks))
+	described := slices.Sorted(maps.Keys(tasks))
+	run.Failed = slices.DeleteFunc(slices.Clone(described), func(name string) bool { return !v1.IsTaskFailure(tasks[name].GetState()) })
 	recovered := false
 	if in.GetEvent() == v1.NotifyCompleted && notification.IsForRecovered(in.GetNotify()) {
 		if recovered, err = n.isRecovered(ctx, run, in.GetAt().AsTime()); err != nil {
@@ -94,7 +95,7 @@ func (n *Notifier) plan(ctx context.Context, in *historyv1.NotifyInput, home str
 		Run: run.GetId(), Workflow: run.GetName(), Generation: run.GetGeneration(), Task: in.GetTask(), State: run.GetState(), Reason: run.GetReason(),
 		Url: notifications.PageURL(n.ExternalURL(), run.GetId(), in.GetTask(), run.GetName()), Error: notification.Cut(run.GetError(), notification.MaxError), At: in.GetAt(), Failures: int32(len(tasks)), SubmittedBy: run.GetSubmittedBy(),
 	}}
-	for i, name := range run.GetFailed()[:min(len(tasks), maxFailedTasks)] {
+	for i, name := range described[:min(len(described), maxFailedTasks)] {
 		failed := &historyv1.FailedTask{Name: name, State: tasks[name].GetState(), Reason: tasks[name].GetReason(), Error: notification.Cut(tasks[name].GetError(), notification.MaxError)}
 		if i < logTasks {
 			failed.Lines = n.lastLines(ctx, home, run.GetGeneration(), name, tasks[name])
@@ -129,13 +130,14 @@ func (n *Notifier) isRecovered(ctx context.Context, run *historyv1.RunView, befo
 	return newest != nil && newest.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, nil
 }
 
-// failedTasks returns the tasks that have failed in a generation, by name. A run without a final status is open or was terminated, and is
+// failedTasks returns the tasks that have failed in a generation, and those that ran at the deadline of the run, by name. A run without a final status is open or was terminated, and is
 // asked. One that does not answer has none, so that it delays no message.
 func (n *Notifier) failedTasks(ctx context.Context, in *historyv1.NotifyInput, home string) (map[string]*v1.Task, error) {
 	run, failed := in.GetRun(), map[string]*v1.Task{}
 	add := func(status *historyv1.StatusResponse) {
 		for name, task := range status.GetRun().GetTasks() {
-			if v1.IsTaskFailure(task.GetState()) {
+			wasCutOff := run.GetReason() == v1.ReasonDeadline && task.GetState() == v1.TaskCancelled && task.GetStartedAt() != nil
+			if wasCutOff || v1.IsTaskFailure(task.GetState()) {
 				failed[name] = task
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"switchyard/activities/store/storetest"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/condition"
 	"switchyard/workflows/names"
 	"switchyard/workflows/notification"
 )
@@ -59,6 +60,31 @@ func TestAPlanThatFailsIsAnEventOfTheRun(t *testing.T) {
 		if err != nil || len(slice.GetEvents()) != 1 || !strings.HasPrefix(slice.GetEvents()[0].GetDetail(), c.want) {
 			t.Errorf("%s: %v %v", name, err, slice.GetEvents())
 		}
+	}
+}
+
+// TestTasksThatADeadlineCutOffAreNamed checks that a message about a missed deadline describes what ran then, which has not failed.
+func TestTasksThatADeadlineCutOffAreNamed(t *testing.T) {
+	kept := storetest.Open(t, "mem://")
+	tasks := map[string]*v1.Task{
+		"build": {State: v1.TaskCompleted}, "deploy": {State: v1.TaskCancelled}, "test": {State: v1.TaskCancelled, StartedAt: timestamppb.Now()},
+	}
+	if err := kept.PutMessage(t.Context(), storekey.Status(names.Home("ci-1", ""), 0), &historyv1.StatusResponse{Run: &v1.Run{Tasks: tasks}}); err != nil {
+		t.Fatal(err)
+	}
+	n := &Notifier{Store: kept, Client: brokenSearch{}, Evaluator: condition.NewEvaluator(), ExternalURL: func() string { return "" }, Logger: slog.New(slog.DiscardHandler), Now: time.Now}
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	env.RegisterActivity(n.Plan)
+	value, err := env.ExecuteActivity(n.Plan, &historyv1.NotifyInput{
+		Event: v1.NotifyFailed, At: timestamppb.Now(), Run: &historyv1.RunView{Id: "ci-1", Name: "ci", State: v1.RunFailed, Reason: v1.ReasonDeadline},
+		Notify: []*v1.Notification{{To: "ops", On: []string{v1.NotifyFailed}, If: "size(run.failed) == 0"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan historyv1.NotificationPlan
+	if err := value.Get(&plan); err != nil || len(plan.GetMessages()) != 1 || len(plan.GetNotice().GetFailed()) != 1 || plan.GetNotice().GetFailed()[0].GetName() != "test" {
+		t.Errorf("%v: %v", err, &plan)
 	}
 }
 
