@@ -122,7 +122,7 @@ func (d *doubts) words(e ast.Expr) []ast.Expr {
 // states collects the words with which the expression compares states.
 func (d *doubts) states(c comparison) {
 	for i, side := range c.sides {
-		if stateWords(d.tree, side) == nil || d.Kind.base() == Retry || c.isPart(i) {
+		if words, _ := stateWords(d.tree, side, d.Kind); words == nil || isVariable(side.AsSelect().Operand(), runVariable) || d.Kind.base() == Retry || c.isPart(i) {
 			continue
 		}
 		task := taskOf(side)

@@ -100,6 +100,7 @@ func TestSoundComparisonsAreNotDoubted(t *testing.T) {
 		{Condition, "workflow.input.stage == 'dev' && workflow.input.n == 3 && workflow.input.flag == true && 'a' in workflow.input.hosts"},
 		{Condition, "workflow.input.n == 3.0 && workflow.input.other == 'x' && workflow.input.stage != null"},
 		{Retry, "attempt.stdout.contains('again') && attempt.state == 'failed'"},
+		{Condition.InFinally(), "run.state == 'failed' || run.state in ['cancelled']"},
 		{Value, "parent.build.state"},
 		{Value, "parent.build.state == 'completed' ? 'good' : 'bad'"},
 	} {

@@ -21,7 +21,11 @@ func refusal(tokens []token, i int, kind Kind) (message, hint string) {
 			return fmt.Sprintf("CEL has no .%s()", t.text), hint
 		}
 	case t.kind == tokenName && !isMember(tokens, i) && isCalled(tokens, i) && callHints[t.text] != "":
-		return fmt.Sprintf("CEL has no %s()", t.text), callHints[t.text]
+		hint = callHints[t.text]
+		if inFinally := finallyCallHints[t.text]; inFinally != "" && kind.isInFinally() && kind.sees(runVariable) {
+			hint = inFinally
+		}
+		return fmt.Sprintf("CEL has no %s()", t.text), hint
 	case t.kind == tokenName && !isMember(tokens, i) && !(kind.shortens() && isSelected(tokens, i)):
 		if hint = wordHints[t.text]; hint != "" {
 			return fmt.Sprintf("CEL has no %s", t.text), hint
@@ -128,6 +132,14 @@ var callHints = hintsFor([][2]string{
 	{"fromJSON fromJson fromjson parseJSON parseJson", "CEL: json(x); output, context and input are values already: parent.build.output.key"},
 	{"toJSON toJson tojson", "output, context and input are values already: parent.build.output.key"},
 	{"hashFiles", "an expression reads no files; a task can write a hash to its output: parent.hash.output.key"},
+})
+
+// finallyCallHints has those functions of other systems that a task in `finally` replaces in another way.
+var finallyCallHints = hintsFor([][2]string{
+	{"success succeeded", "compare the state of the run: run.state == 'completed'"},
+	{"always", "leave it out: tasks in finally run however the tasks end"},
+	{"failure failed", "compare the state of the run: run.state == 'failed'"},
+	{"cancelled canceled", "compare the state of the run: run.state == 'cancelled'"},
 })
 
 // wordHints has words that mean nothing in CEL, or something else.

@@ -29,13 +29,13 @@ func (e *expression) checkStates() *Error {
 			return
 		}
 		for i, side := range c.sides {
-			words := stateWords(tree, side)
+			words, subject := stateWords(tree, side, e.kind)
 			if words == nil || c.isPart(i) {
 				continue
 			}
 			for _, word := range literals(c.sides[1-i]) {
 				if text := textOf(word); !slices.Contains(words, text) && problem == nil {
-					problem = e.badState(word, text, words)
+					problem = e.badState(word, text, subject, words)
 				}
 			}
 		}
@@ -43,18 +43,23 @@ func (e *expression) checkStates() *Error {
 	return problem
 }
 
-// stateWords returns the possible values of an expression that is a state, or nil for any other expression.
-func stateWords(tree *ast.AST, e ast.Expr) []string {
+// stateWords returns the possible values of an expression that is a state and, for messages, the subject that is in the state. It returns
+// nil for any other expression. kind is the kind of the whole expression.
+func stateWords(tree *ast.AST, e ast.Expr, kind Kind) (words []string, subject string) {
 	if e.Kind() != ast.SelectKind || e.AsSelect().IsTestOnly() || e.AsSelect().FieldName() != "state" {
-		return nil
+		return nil, ""
 	}
 	switch of := tree.GetType(e.AsSelect().Operand().ID()); {
 	case of == nil || of.Kind() != types.StructKind:
-		return nil
+		return nil, ""
 	case of.TypeName() == attemptTypeName:
-		return v1.RetryableEndStates()
+		return v1.RetryableEndStates(), "a retryable attempt ends in"
+	case of.TypeName() == runTypeName && kind.isInFinally():
+		return v1.RunEndStates(), "the tasks of a run end in"
+	case of.TypeName() == runTypeName:
+		return v1.RunStates(), "a run is in"
 	}
-	return v1.TaskEndStates()
+	return v1.TaskEndStates(), "a task ends in"
 }
 
 // literals returns the literal texts in an expression: the expression itself, the items of a list, or the keys of a map.
@@ -68,11 +73,7 @@ func literals(e ast.Expr) []ast.Expr {
 	return slices.DeleteFunc(all, func(literal ast.Expr) bool { return literal.AsLiteral().Type() != types.StringType })
 }
 
-func (e *expression) badState(literal ast.Expr, word string, words []string) *Error {
-	subject := "a task ends"
-	if len(words) == len(v1.RetryableEndStates()) {
-		subject = "a retryable attempt ends"
-	}
+func (e *expression) badState(literal ast.Expr, word, subject string, words []string) *Error {
 	near := stateAliases[nearest.Fold(word)]
 	if near == "" || !slices.Contains(words, near) {
 		near = nearest.Word(word, words)
@@ -81,5 +82,5 @@ func (e *expression) badState(literal ast.Expr, word string, words []string) *Er
 	if near != "" {
 		hint = "did you mean '" + near + "'? The states are " + strings.Join(words, ", ")
 	}
-	return errorAt(e.source.written, e.offset(literal), hint, "'%s' is not a state that %s in", word, subject)
+	return errorAt(e.source.written, e.offset(literal), hint, "'%s' is not a state that %s", word, subject)
 }

@@ -2,6 +2,7 @@ package condition
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"buf.build/go/protovalidate"
@@ -47,5 +48,42 @@ func TestConditionMayCompareEveryState(t *testing.T) {
 	}
 	if _, err := Check("attempt.state in ['lost', 'killed_oom', 'failed']", Scope{Kind: Retry}); err != nil {
 		t.Error(err)
+	}
+}
+
+// The state of the run is not that of a task: in `finally` its tasks have ended, and a notification may be about an open run.
+func TestStateOfTheRunIsComparedWithStatesOfRuns(t *testing.T) {
+	for _, c := range []struct {
+		kind       Kind
+		expr, want string
+	}{
+		{Condition.InFinally(), "run.state == 'rejected'", ""},
+		{Condition.InFinally(), "run.state in ['failed', 'cancelled'] || run.state != 'completed'", ""},
+		{Condition.InFinally(), "run.state == 'success'", "did you mean 'completed'? The states are completed, failed, cancelled, rejected)"},
+		{Condition.InFinally(), "run.state == 'dead_letter'", "the states are completed, failed, cancelled, rejected)"},
+		{Condition.InFinally(), "run.state == 'dead_letter'", "'dead_letter' is not a state that the tasks of a run end in"},
+		{Condition.InFinally(), "run.state == 'running'", "is not a state"},
+		{Notify, "run.state == 'running'", ""},
+		{Notify, "run.state == 'dead_letter'", "'dead_letter' is not a state that a run is in"},
+	} {
+		_, err := Check(c.expr, Scope{Kind: c.kind, Task: "report"})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.expr, err, c.want)
+		}
+	}
+}
+
+// Where functions of other systems ask for the end of the run, `finally` has the state of the run.
+func TestFinallyNamesItsReplacementsOfFunctions(t *testing.T) {
+	for expr, want := range map[string]string{
+		"always()": "leave it out", "failure()": "run.state == 'failed'", "!cancelled()": "run.state == 'cancelled'", "success()": "run.state == 'completed'",
+	} {
+		_, err := Check(expr, Scope{Kind: Condition.InFinally(), Task: "report"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", expr, err, want)
+		}
+		if _, err := Check(expr, Scope{Task: "report"}); err == nil || strings.Contains(err.Error(), want) {
+			t.Errorf("%s outside of finally: %v", expr, err)
+		}
 	}
 }

@@ -236,6 +236,13 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 		case "prompt", "text", "question", "description":
 			return "message"
 		}
+	case "switchyard.v1.Approvers":
+		switch name {
+		case "name", "people", "person", "user", "users":
+			return "names"
+		case "role":
+			return "roles"
+		}
 	case "switchyard.v1.ContainerSpec":
 		switch name {
 		case "volumes", "volume", "volumemounts", "binds":

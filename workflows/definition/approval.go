@@ -85,6 +85,9 @@ func (r approvalRules) check(spec *v1.ApprovalSpec, p *source.Path) {
 	if limit, remind := ApprovalTimeout(spec), p.Field("remindAfter"); limit > 0 && ReminderDelay(spec) >= limit {
 		r.Add(r.locateKey(remind), remind, "spec.remindAfter is not shorter than timeout, which ends the wait before", "make it shorter, or leave it out")
 	}
+	if approvals := p.Field("approvals"); spec.GetApprovals() == 0 && r.hasValue(approvals) {
+		r.Add(r.locate(approvals), approvals, "spec.approvals is 0; it must be 1 to 10", "without approvals, one person has to approve")
+	}
 	if roles := p.Field("roles"); len(spec.GetRoles()) > 0 && len(spec.GetApprovers().GetRoles()) > 0 {
 		r.Add(r.locateKey(roles), roles, "spec.roles is another name for spec.approvers.roles, and both are given", "leave roles out")
 	}

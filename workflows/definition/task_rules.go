@@ -71,6 +71,9 @@ func (r taskRules) flow(task *v1.TaskDefinition, isInFinally bool, at *source.Pa
 			hint := ""
 			if isInFinally {
 				hint = "for the end of the run, use condition: run.state != 'completed'"
+				if task.GetWhen() == "always" || task.GetWhen() == "all_done" {
+					hint = "leave it out: tasks in finally run however the tasks end"
+				}
 			}
 			r.Add(r.locateKey(p), p, "when depends on the ends of other tasks, but dependsOn names none", hint)
 		}

@@ -413,7 +413,7 @@ func TestApprovalTimesOut(t *testing.T) {
 	h := c.Submit(c.Input(`{name: patience, tasks: {
 		no: {type: approval, spec: {timeout: 200ms}, continueOnError: true},
 		yes: {type: approval, spec: {timeout: 200ms, onTimeout: approve}},
-		go: {type: shell, spec: {command: x}, dependsOn: [yes]}}}`))
+		go: {type: shell, spec: {command: x}, dependsOn: [yes], condition: "parent.yes.output.by == ''"}}}`))
 	run := h.Wait()
 	workertest.CheckRun(t, run, v1.RunCompleted, map[string]string{"no": v1.TaskRejected, "yes": v1.TaskCompleted, "go": v1.TaskCompleted})
 	if text := run.GetTasks()["no"].GetError(); !strings.Contains(text, "no decision within 200ms") {

@@ -1322,7 +1322,7 @@ type ApprovalSpec struct {
 	Message string `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
 	// Alias of `approvers.roles`.
 	Roles []string `protobuf:"bytes,2,rep,name=roles,proto3" json:"roles,omitempty"`
-	// Number of people with different names who must approve; 0 means 1. A single rejection rejects the task.
+	// Number of people with different names who must approve; absent means 1. A single rejection rejects the task.
 	Approvals int32 `protobuf:"varint,3,opt,name=approvals,proto3" json:"approvals,omitempty"`
 	// Maximum time to wait, such as "2h". Empty or "0" means no limit.
 	Timeout string `protobuf:"bytes,4,opt,name=timeout,proto3" json:"timeout,omitempty"`

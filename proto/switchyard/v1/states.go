@@ -300,8 +300,11 @@ func RetryableEndStates() []string { return []string{TaskFailed, TaskKilledOOM, 
 
 // RunStates returns all states of a run.
 func RunStates() []string {
-	return []string{RunPending, RunPendingApproval, RunRunning, RunPaused, RunCompleted, RunFailed, RunCancelled, RunRejected}
+	return append([]string{RunPending, RunPendingApproval, RunRunning, RunPaused}, RunEndStates()...)
 }
+
+// RunEndStates returns the states in which a run ends.
+func RunEndStates() []string { return []string{RunCompleted, RunFailed, RunCancelled, RunRejected} }
 
 // NodeStates returns all states of a node.
 func NodeStates() []string {

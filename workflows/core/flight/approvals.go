@@ -190,16 +190,12 @@ func (s *State) decided(u *Unit, c *historyv1.TaskCommand, ended dag.Ended, now 
 	s.endApproval(u, &v1.TaskResult{ExitCode: ended.ExitCode, Output: output}, ended)
 }
 
-// decisionFields returns who decided, why and when. Unknown fields are left out.
+// decisionFields returns who decided, why and when. An unknown person and a reason that was not given are "", so that expressions
+// can read both fields after every decision.
 func decisionFields(by, reason string, at time.Time) *structpb.Struct {
-	fields := map[string]*structpb.Value{"at": structpb.NewStringValue(at.UTC().Format(time.RFC3339))}
-	if by != "" {
-		fields["by"] = structpb.NewStringValue(by)
-	}
-	if reason != "" {
-		fields["reason"] = structpb.NewStringValue(reason)
-	}
-	return &structpb.Struct{Fields: fields}
+	return &structpb.Struct{Fields: map[string]*structpb.Value{
+		"by": structpb.NewStringValue(by), "reason": structpb.NewStringValue(reason), "at": structpb.NewStringValue(at.UTC().Format(time.RFC3339)),
+	}}
 }
 
 // endApproval ends a task that waits for an approval.

@@ -1050,8 +1050,14 @@ func TestApprovalRemindsOnce(t *testing.T) {
 	if again := next.saveAll().Tasks["ship"].GetApprovalReminder(); again != nil {
 		t.Errorf("there is another reminder: %v", again)
 	}
-	next.fly(next.Approve(0, &historyv1.TaskCommand{By: "bob"}, start))
+	next.fly(next.Approve(0, &historyv1.TaskCommand{}, start))
 	next.heard("decided", "approved ship", "Settle completed")
+	output := next.last[len(next.last)-1].(Settle).End.Response.GetResult().GetOutput().AsMap()
+	for _, field := range []string{"by", "reason"} {
+		if value, exists := output[field]; !exists || value != "" {
+			t.Errorf("after a decision without name and reason, %s of the output is %v", field, value)
+		}
+	}
 	next.fly(next.Due(timer, start))
 	next.heard("decided before the reminder")
 	p.fly(p.Approve(0, &historyv1.TaskCommand{By: "bob"}, start))
@@ -1071,9 +1077,9 @@ func TestApprovalTimesOut(t *testing.T) {
 		p.heard(onTimeout, "reminded ship")
 		p.fly(p.Due(timer, start))
 		p.heard(onTimeout, p.said[0], "StopTimer", "Settle "+state)
-		tag := p.last[len(p.last)-1].(Settle).End.Response.GetResult().GetOutput().GetFields()["tag"].GetStringValue()
-		if (tag == "v1") != (onTimeout == v1.OnTimeoutApprove) {
-			t.Errorf("%s: the tag is %q", onTimeout, tag)
+		output := p.last[len(p.last)-1].(Settle).End.Response.GetResult().GetOutput().AsMap()
+		if (output["tag"] == "v1") != (onTimeout == v1.OnTimeoutApprove) || output["by"] != "" || output["reason"] != "no decision within 2h" {
+			t.Errorf("%s: the output is %v", onTimeout, output)
 		}
 		p.fly(p.Due(timer, start))
 		p.heard(onTimeout + ", again")
