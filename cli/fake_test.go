@@ -35,8 +35,9 @@ type fakeGateway struct {
 	untilCancel bool
 	// onlyForced makes a cancel without force a no-op.
 	onlyForced bool
-	deaf       bool // a cancel gets no reply
-	inFinally  bool // a cancel leaves finally running
+	deaf       bool          // a cancel gets no reply
+	held       chan struct{} // if not nil, a cancel counts when this is closed, unless its client has gone before
+	inFinally  bool          // a cancel leaves finally running
 	cancel     chan struct{}
 	breaks     int    // number of watches and log streams that break after their first message
 	cuts       int    // number of log streams that lose their connection after their first message
@@ -138,8 +139,15 @@ func (f *fakeGateway) WatchRun(ctx context.Context, _ *connect.Request[v1.WatchR
 
 func (f *fakeGateway) CancelRun(ctx context.Context, req *connect.Request[v1.CancelRunRequest]) (*connect.Response[v1.CancelRunResponse], error) {
 	f.mu.Lock()
-	deaf := f.deaf
+	deaf, held := f.deaf, f.held
 	f.mu.Unlock()
+	if held != nil {
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	if deaf {
 		<-ctx.Done()
 		return nil, ctx.Err()

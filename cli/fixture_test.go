@@ -102,7 +102,7 @@ func newCommand(t *testing.T, env map[string]string, stdin string) *command {
 		zone:   time.UTC,
 
 		forceAfter: time.Hour, killedEndTimeout: time.Hour, forceTimeout: time.Hour, forcedEndTimeout: time.Hour,
-		logsTimeout: time.Hour, pollInterval: 5 * time.Millisecond,
+		answerTimeout: time.Hour, logsTimeout: time.Hour, pollInterval: 5 * time.Millisecond,
 	}
 	c.ctx, c.interrupt = context.WithCancelCause(t.Context())
 	return c

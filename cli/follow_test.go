@@ -128,7 +128,8 @@ func TestInterruptsOfARunOnAGateway(t *testing.T) {
 			"has not ended yet; `switchyard runs cancel --force nightly-4g5h6jkm` ends it at once", 1, "run nightly-4g5h6jkm is being cancelled",
 		},
 		"cancel without an answer": {
-			own, exit.ErrInterrupted, func(f *fakeGateway) { f.deaf = true }, "interrupt again", 0, "run nightly-4g5h6jkm may continue, because it could not be cancelled",
+			own, exit.ErrInterrupted, func(f *fakeGateway) { f.deaf = true }, "interrupt again", 0,
+			"run nightly-4g5h6jkm may continue, because its cancellation was not confirmed: the gateway at ",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +142,7 @@ func TestInterruptsOfARunOnAGateway(t *testing.T) {
 					m.Run.Error = phrase.Ending("cancelled by ann")
 				}
 			}
-			c := startWith(t, func(sys *system) { sys.forceAfter = time.Millisecond }, nil, "", append(test.args, "--gateway", f.url)...)
+			c := startWith(t, func(sys *system) { sys.forceAfter, sys.answerTimeout = time.Millisecond, time.Millisecond }, nil, "", append(test.args, "--gateway", f.url)...)
 			c.stderr.await(t, "running")
 			if test.gateway != nil {
 				f.mu.Lock()
@@ -166,6 +167,41 @@ func TestInterruptsOfARunOnAGateway(t *testing.T) {
 	}
 }
 
+// TestFastSecondSignalDoesNotLoseTheCancellation checks that a second signal lets the gateway answer the request to cancel the run, even if
+// both signals come before the request is sent, and that the command then says what happens to the run.
+func TestFastSecondSignalDoesNotLoseTheCancellation(t *testing.T) {
+	t.Parallel()
+	for says, gateway := range map[string]func(f *fakeGateway){
+		"run nightly-4g5h6jkm is being cancelled; `switchyard runs cancel --force nightly-4g5h6jkm` ends it at once, without finally\n": func(*fakeGateway) {},
+		"finally of run nightly-4g5h6jkm runs on; `switchyard runs cancel nightly-4g5h6jkm --now` ends it\n":                            func(f *fakeGateway) { f.inFinally = true },
+		"run nightly-4g5h6jkm had already ended; `switchyard runs get nightly-4g5h6jkm` shows how\n": func(f *fakeGateway) {
+			f.fail = connect.NewError(connect.CodeAborted, errStopping)
+		},
+	} {
+		f := fake(t)
+		nightly(f)
+		f.untilCancel, f.onlyForced, f.held = true, true, make(chan struct{})
+		c := start(t, nil, "", "run", write(t, "f.yaml", hello+"finally:\n  tidy: { type: shell, spec: { command: echo tidy } }\n"), "--gateway", f.url)
+		c.stderr.await(t, "running")
+		f.mu.Lock()
+		gateway(f)
+		f.mu.Unlock()
+		c.interrupt(exit.ErrInterrupted)
+		if !c.sys.secondSignal.fire() {
+			t.Error("a second signal ends the process at once")
+		}
+		c.stderr.await(t, "for the gateway to confirm the cancellation; interrupt again to quit at once")
+		if c.sys.secondSignal.fire() {
+			t.Error("a third signal does not end the process")
+		}
+		close(f.held)
+		c.ends(t, exit.CodeInterrupted, says)
+		if f.fail == nil && len(f.cancelled) != 1 {
+			t.Errorf("cancelled %v", f.cancelled)
+		}
+	}
+}
+
 // fakeParts stands for the parts that a run starts in its process. EndGrace calls kill, which may be nil.
 type fakeParts struct {
 	kill   func()
@@ -185,8 +221,9 @@ func (p *fakeParts) StopWithin(time.Duration) { p.bounds++ }
 // TestSecondInterruptKillsALocalRun checks that programs that ignore SIGTERM are killed at the second signal or after a
 // while, and that the run then ends as cancelled. A run that still does not end is ended by force.
 func TestSecondInterruptKillsALocalRun(t *testing.T) {
-	for name, test := range map[string]struct{ late, stuck bool }{
+	for name, test := range map[string]struct{ late, stuck, tooSoon bool }{
 		"at the second signal":         {},
+		"not at a third one at once":   {tooSoon: true},
 		"after a while":                {late: true},
 		"though its workflow is stuck": {stuck: true},
 		"stuck, and without a signal":  {late: true, stuck: true},
@@ -203,7 +240,7 @@ func TestSecondInterruptKillsALocalRun(t *testing.T) {
 			parts := &fakeParts{}
 			if test.stuck {
 				c.sys.killedEndTimeout = time.Millisecond
-			} else {
+			} else if !test.tooSoon {
 				parts.kill = func() { close(f.cancel) }
 			}
 			u, err := client.ParseGateways("test", f.url)
@@ -217,6 +254,13 @@ func TestSecondInterruptKillsALocalRun(t *testing.T) {
 			c.stderr.await(t, "interrupt again to kill running tasks")
 			if !test.late && !c.sys.signals.offer(os.Interrupt) {
 				t.Error("a second signal does nothing")
+			}
+			if test.tooSoon {
+				c.stderr.await(t, "killing running tasks; interrupt again to quit at once")
+				if !c.sys.signals.offer(os.Interrupt) || !strings.Contains(c.stderr.String(), "\ninterrupt ignored: ") {
+					t.Errorf("a third signal at once is not ignored with a line; stderr:\n%s", c.stderr)
+				}
+				close(f.cancel)
 			}
 			c.ends(t, exit.CodeInterrupted, "")
 			forced := strings.Contains(c.stderr.String(), "ended by force, with 2 child runs and parts of fan-outs; nodes are stopping 3 attempts")

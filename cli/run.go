@@ -45,13 +45,15 @@ func newRun(sys *system) *cobra.Command {
 Without a gateway, everything runs in this process: a Temporal server (or the one that
 TEMPORAL_ADDRESS names), the gateway and the nodes. FILE may be - for standard input. The
 first Ctrl-C cancels the run and waits for its end, the second one (or a wait of 11 s)
-kills running tasks, and one that comes 1 s after that or later quits at once. Once
-finally runs, the command waits for its end; one that comes 1 s after it says so, or
-later, ends finally.
+kills running tasks, and one that comes 1 s after that or later quits at once. The first
+Ctrl-C ends nothing if finally already runs. An interrupted command says when finally
+runs, and waits for its end; a Ctrl-C that comes 1 s after that or later ends finally.
 
-On a gateway, the first Ctrl-C also cancels the run; the second one stops waiting for its
-end. The run continues if the terminal is closed. With --detach the command only starts
-the run and prints its id.
+On a gateway, the first Ctrl-C also cancels the run, or ends nothing if finally already
+runs. The second one stops waiting for the end of the run, once the gateway has confirmed
+the cancellation or has not done so for 5 s; a third one quits at once. The run continues
+if the terminal is closed. With --detach the command only starts the run and prints its
+id.
 
 ` + follow.FanOutRule,
 		Args: arguments(1, 1, "FILE"),

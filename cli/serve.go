@@ -72,7 +72,14 @@ func drainNotice(cfg stack.Config) string {
 // It is safe for concurrent use.
 type secondSignal struct{ do atomic.Pointer[func()] }
 
-func (h *secondSignal) set(do func()) { h.do.Store(&do) }
+// set makes the second signal call do. nil ends that.
+func (h *secondSignal) set(do func()) {
+	if do == nil {
+		h.do.Store(nil)
+		return
+	}
+	h.do.Store(&do)
+}
 
 // fire runs the action once and reports whether there was one.
 func (h *secondSignal) fire() bool {

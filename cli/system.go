@@ -42,6 +42,8 @@ type system struct {
 	forceAfter, killedEndTimeout time.Duration
 	// forceTimeout bounds the request to end a run by force, and forcedEndTimeout the wait for its end after that.
 	forceTimeout, forcedEndTimeout time.Duration
+	// answerTimeout is how long a second signal waits for the answer to the cancellation of a run on a gateway.
+	answerTimeout time.Duration
 	// logsTimeout is how long logs may lag behind the end of their run.
 	logsTimeout time.Duration
 	// pollInterval is the time between two looks at a node, a machine or an environment that a command waits for.
@@ -71,7 +73,7 @@ func newSystem(stdin, stdout, stderr *os.File, getenv func(string) string) *syst
 
 		forceAfter: follow.ForceAfter, killedEndTimeout: follow.KilledEndTimeout,
 		forceTimeout: follow.ForceTimeout, forcedEndTimeout: follow.ForcedEndTimeout, logsTimeout: follow.LogsTimeout,
-		pollInterval: 250 * time.Millisecond,
+		answerTimeout: follow.AnswerTimeout, pollInterval: 250 * time.Millisecond,
 	}
 	if term.IsTerminal(int(stdout.Fd())) {
 		sys.stdout, sys.stdoutTerminal, sys.stdoutPlain = tui.NewTerminalWriter(stdout, smart), smart, true
@@ -118,7 +120,7 @@ func (s *system) terminal() *follow.Terminal {
 	return &follow.Terminal{
 		Stdout: s.stdout, Screen: s.screen, Style: s.progressStyle(), Redraws: s.stderrTerminal, PlainScreen: s.stderrPlain,
 		Now: s.now, ForceAfter: s.forceAfter, KilledEndTimeout: s.killedEndTimeout,
-		ForceTimeout: s.forceTimeout, ForcedEndTimeout: s.forcedEndTimeout, LogsTimeout: s.logsTimeout, OnSecondSignal: s.secondSignal.set, Divert: s.signals.set,
+		ForceTimeout: s.forceTimeout, ForcedEndTimeout: s.forcedEndTimeout, AnswerTimeout: s.answerTimeout, LogsTimeout: s.logsTimeout, OnSecondSignal: s.secondSignal.set, Divert: s.signals.set,
 	}
 }
 

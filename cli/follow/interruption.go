@@ -13,6 +13,7 @@ type step int
 
 const (
 	noStep       step = iota
+	ignore            // ignore an interrupt that came before a person could read what it does
 	kill              // kill the programs that have been asked to end
 	awaitFinally      // wait for `finally`
 	endFinally        // cancel `finally`
@@ -43,7 +44,7 @@ func (i *interruption) interrupted() step {
 	case i.current == force:
 		return quit
 	case !isTold:
-		return noStep
+		return ignore
 	case i.current == awaitFinally:
 		i.ordered = true
 		return i.take(endFinally)

@@ -24,9 +24,11 @@ type Terminal struct {
 	ForceAfter, KilledEndTimeout time.Duration
 	// ForceTimeout bounds the request to end a run by force, and ForcedEndTimeout the wait for its end after that.
 	ForceTimeout, ForcedEndTimeout time.Duration
+	// AnswerTimeout is how long a second signal waits for the answer to the cancellation of a run on a gateway.
+	AnswerTimeout time.Duration
 	// LogsTimeout is how long logs may lag behind the end of their run.
 	LogsTimeout time.Duration
-	// OnSecondSignal sets the action of the second signal.
+	// OnSecondSignal sets the action of the second signal. nil ends that.
 	OnSecondSignal func(do func())
 	// Divert offers each signal to a function, which reports whether it takes the signal. nil ends that.
 	Divert func(take func(os.Signal) bool)

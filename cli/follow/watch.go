@@ -31,11 +31,16 @@ const (
 	ForcedEndTimeout = time.Second
 	// forcedStopTimeout is how long the other parts of the process may then take to stop.
 	forcedStopTimeout = 3 * time.Second
+	// AnswerTimeout is how long a second signal waits for the answer to the cancellation of a run on a gateway.
+	AnswerTimeout = 5 * time.Second
 	// LogsTimeout is how long logs may lag behind the end of their run. A gateway waits a minute for logs that arrive late.
 	LogsTimeout = 75 * time.Second
 	// interruptedLogsTimeout is the same for an interrupted run.
 	interruptedLogsTimeout = 10 * time.Second
 )
+
+// errNoAnswer is why the request to cancel a run is given up after a second signal.
+var errNoAnswer = errors.New("has not answered")
 
 // Watcher follows a run to its end and prints how it ended.
 type Watcher struct {
@@ -72,7 +77,7 @@ type LocalParts interface {
 func (w *Watcher) Watch(ctx context.Context) error {
 	follower := &follower{terminal: w.Terminal, client: w.Client, run: w.Run, show: w.progress()}
 	following := ctx
-	var cancelled error // the reason why the run could not be cancelled
+	var sent cancellation
 	if w.OwnsRun {
 		// The watcher follows the run to the end of its cancellation.
 		var ending sync.WaitGroup
@@ -82,11 +87,13 @@ func (w *Watcher) Watch(ctx context.Context) error {
 		defer leave()
 		begun := make(chan struct{})
 		follower.begun, follower.interrupted = begun, ctx.Done()
-		further, steps := &interruption{now: w.Terminal.Now, hasFinally: w.HasFinally}, make(chan step, 4)
+		further, steps, again := &interruption{now: w.Terminal.Now, hasFinally: w.HasFinally}, make(chan step, 4), make(chan struct{})
 		if w.Local != nil {
-			w.Terminal.Divert(func(os.Signal) bool { return takeSignal(ctx, further, steps) })
-			defer w.Terminal.Divert(nil)
+			w.Terminal.Divert(func(os.Signal) bool { return w.takeSignal(ctx, further, steps) })
+		} else {
+			w.Terminal.OnSecondSignal(func() { close(again) })
 		}
+		defer w.releaseSignals()
 		follower.interrupt = func() error {
 			if w.isLeftRunning(ctx) {
 				leave()
@@ -95,31 +102,33 @@ func (w *Watcher) Watch(ctx context.Context) error {
 			if w.Local != nil {
 				ending.Go(func() { w.endLocal(following, leave, further, steps, begun) })
 				if !isClosed(begun) {
-					cancelled = w.cancel(following, "cancelling the run; "+w.ifFinally("finally runs after that; ")+"interrupt again to kill running tasks")
+					sent = w.cancel(following, "cancelling the run; "+w.ifFinally("finally runs after that; ")+"interrupt again to kill running tasks")
 				}
-				return cancelled
+				return sent.err
 			}
-			again, answered := make(chan struct{}), make(chan struct{})
-			w.Terminal.OnSecondSignal(func() { close(again) })
-			ending.Go(func() { w.awaitEnd(following, leave, again, answered) })
+			// The request continues when the command leaves the run.
+			requesting, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
+			defer giveUp(nil)
+			answered := make(chan struct{})
+			ending.Go(func() { w.awaitEnd(following, leave, giveUp, again, answered) })
 			says := "cancelling the run; " + w.ifFinally("finally runs after that; ")
 			if isClosed(begun) {
 				says = fmt.Sprintf("finally of run %[1]s runs on; `switchyard runs cancel %[1]s --now` ends it; ", w.Run)
 			}
-			cancelled = w.cancel(following, says+"interrupt again to stop waiting for its end")
+			sent = w.cancel(requesting, says+"interrupt again to stop waiting for its end")
 			close(answered)
-			return cancelled
+			return sent.err
 		}
 	}
 	finishLogs := w.followLogs(following)
 	status, err := follower.follow(following)
-	if w.OwnsRun && w.Local != nil {
-		w.Terminal.Divert(nil)
+	if w.OwnsRun {
+		w.releaseSignals()
 	}
 	finishLogs(ctx)
 	if err != nil {
 		if ctx.Err() != nil && !status.Ended() {
-			w.printLeft(ctx, status.Run(), cancelled)
+			w.printLeft(ctx, status.Run(), sent)
 		}
 		return err
 	}
@@ -135,9 +144,15 @@ func (w *Watcher) Watch(ctx context.Context) error {
 	return nil
 }
 
-// printLeft prints the fate of a run that an interrupted command no longer follows. run is its last known state. cancelled is the
-// error of the request to cancel the run, or nil.
-func (w *Watcher) printLeft(ctx context.Context, run *v1.Run, cancelled error) {
+// releaseSignals ends the handling of signals after the first one.
+func (w *Watcher) releaseSignals() {
+	w.Terminal.Divert(nil)
+	w.Terminal.OnSecondSignal(nil)
+}
+
+// printLeft prints the fate of a run that an interrupted command no longer follows. run is its last known state, and sent the
+// request to cancel it.
+func (w *Watcher) printLeft(ctx context.Context, run *v1.Run, sent cancellation) {
 	text, detail := "run %[1]s continues; `switchyard runs cancel %[1]s` stops it\n", ""
 	switch {
 	case !w.OwnsRun || w.isLeftRunning(ctx):
@@ -146,12 +161,16 @@ func (w *Watcher) printLeft(ctx context.Context, run *v1.Run, cancelled error) {
 		}
 	case w.Local != nil:
 		return // the run ends with this process
-	case cancelled != nil:
-		text, detail = "run %[1]s may continue, because it could not be cancelled: %[2]s\n  `switchyard runs cancel %[1]s` stops it\n", cancelled.Error()
-	case phrase.IsInFinally(run.GetError()):
+	case sent.err != nil:
+		text = "run %[1]s may continue, because its cancellation was not confirmed: %[2]s\n  `switchyard runs get %[1]s` shows its state; `switchyard runs cancel %[1]s` stops it\n"
+		detail = sent.err.Error()
+	case !sent.isSent:
+	case sent.answer == nil:
+		text = "run %[1]s had already ended; `switchyard runs get %[1]s` shows how\n"
+	case sent.answer.GetFinallyRuns() || phrase.IsInFinally(run.GetError()):
 		text = "finally of run %[1]s runs on; `switchyard runs cancel %[1]s --now` ends it\n"
 	default:
-		text = "run %[1]s is being cancelled; `switchyard runs cancel --force %[1]s` ends it at once\n"
+		text, detail = "run %[1]s is being cancelled; `switchyard runs cancel --force %[1]s` ends it at once%[2]s\n", w.ifFinally(", without finally")
 	}
 	fmt.Fprintf(w.Terminal.Screen, text, w.Run, detail)
 }
@@ -171,15 +190,19 @@ func (w *Watcher) progress() progress {
 
 // takeSignal passes the step of a signal after the first one on. It returns false for the first signal, which ends ctx, and for one that
 // ends the process.
-func takeSignal(ctx context.Context, further *interruption, steps chan<- step) bool {
+func (w *Watcher) takeSignal(ctx context.Context, further *interruption, steps chan<- step) bool {
 	if ctx.Err() == nil {
 		return false
 	}
-	next := further.interrupted()
-	if next != noStep && next != quit {
+	switch next := further.interrupted(); next {
+	case quit:
+		return false
+	case ignore:
+		fmt.Fprintf(w.Terminal.Screen, "interrupt ignored: one counts from %v after the message that says what it does\n", readingTime)
+	default:
 		steps <- next
 	}
-	return next != quit
+	return true
 }
 
 func isClosed(ch <-chan struct{}) bool {
@@ -191,36 +214,59 @@ func isClosed(ch <-chan struct{}) bool {
 	}
 }
 
-// cancel cancels the run after the first interrupt. The request has no ID, so that it never ends `finally`.
-func (w *Watcher) cancel(ctx context.Context, says string) error {
-	fmt.Fprintln(w.Terminal.Screen, says)
-	return w.sendCancel(ctx, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted"})
+// cancellation is a request to cancel the run of a watcher, and its result.
+type cancellation struct {
+	isSent bool
+	answer *v1.CancelRunResponse // nil if the run had already ended, or after an error
+	err    error
 }
 
-// sendCancel sends a cancellation. It returns nil if the run has already ended.
-func (w *Watcher) sendCancel(ctx context.Context, req *v1.CancelRunRequest) error {
+// cancel cancels the run after the first interrupt. The request has no ID, so that it never ends `finally`.
+func (w *Watcher) cancel(ctx context.Context, says string) cancellation {
+	fmt.Fprintln(w.Terminal.Screen, says)
+	answer, err := w.sendCancel(ctx, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted"})
+	if err != nil && errors.Is(context.Cause(ctx), errNoAnswer) {
+		err = fmt.Errorf("the gateway at %s %w within %v", w.Client.URL(), errNoAnswer, w.Terminal.AnswerTimeout)
+	}
+	return cancellation{true, answer, err}
+}
+
+// sendCancel sends a cancellation. It returns nil and no error if the run has already ended.
+func (w *Watcher) sendCancel(ctx context.Context, req *v1.CancelRunRequest) (*v1.CancelRunResponse, error) {
 	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()
-	_, err := client.Call(ctx, w.Client, w.Client.Runs.CancelRun, req)
+	res, err := client.Call(ctx, w.Client, w.Client.Runs.CancelRun, req)
 	if f, ok := errors.AsType[*exit.Error](err); ok && f.Code == exit.CodeNotDone {
-		return nil
+		return nil, nil
 	}
-	return err
+	return res, err
 }
 
-// awaitEnd waits for the end of a run on a gateway, which cancels ctx. A second signal closes again and makes the
-// command leave the run. answered is closed when the gateway has answered the request to cancel the run.
-func (w *Watcher) awaitEnd(ctx context.Context, leave context.CancelFunc, again, answered <-chan struct{}) {
-	var late <-chan time.Time
+// awaitEnd waits for the end of a run on a gateway, which cancels ctx. answered is closed when the gateway has answered the request to
+// cancel the run. A second signal closes again; the command then leaves the run once the gateway has answered, or gives the request up.
+func (w *Watcher) awaitEnd(ctx context.Context, leave context.CancelFunc, giveUp context.CancelCauseFunc, again, answered <-chan struct{}) {
+	var late, tooLate <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-again:
+			if answered == nil {
+				leave()
+				return
+			}
+			again, tooLate = nil, time.After(w.Terminal.AnswerTimeout)
+			fmt.Fprintf(w.Terminal.Screen, "waiting up to %v for the gateway to confirm the cancellation; interrupt again to quit at once\n", w.Terminal.AnswerTimeout)
+		case <-answered:
+			if again == nil {
+				leave()
+				return
+			}
+			answered, late = nil, time.After(w.Terminal.ForceAfter)
+		case <-tooLate:
+			giveUp(errNoAnswer)
 			leave()
 			return
-		case <-answered:
-			answered, late = nil, time.After(w.Terminal.ForceAfter)
 		case <-late:
 			fmt.Fprintf(w.Terminal.Screen, "run %[1]s has not ended yet; `switchyard runs cancel --force %[1]s` ends it at once%[2]s\n", w.Run, w.ifFinally(", without finally"))
 		}
@@ -252,7 +298,7 @@ func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, i *in
 			w.announce(i, awaitFinally, "the tasks have ended and finally runs; interrupt again to end it")
 		case endFinally:
 			late = time.After(w.Terminal.ForceAfter + w.Local.ExtraGrace())
-			if err := w.sendCancel(ctx, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted again", Now: true}); err != nil {
+			if _, err := w.sendCancel(ctx, &v1.CancelRunRequest{Id: w.Run, Reason: "interrupted again", Now: true}); err != nil {
 				i.finallyContinues()
 				w.announce(i, awaitFinally, fmt.Sprintf("finally could not be ended: %s; interrupt again to try again", err))
 				continue
