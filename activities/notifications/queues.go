@@ -17,12 +17,12 @@ type queues struct {
 
 type queue struct {
 	inProgress int
-	mean       time.Duration // of a delivery, of which the newest count most
+	mean       time.Duration // moving average of the time that a delivery takes
 	tail       time.Time     // when the message at the end of the line comes again
 }
 
-// enter takes a place at a target, which leave frees. If there is none, or other messages are in line and this is the first time that
-// the message comes, leave is nil, and the message is to come again after wait.
+// enter takes a place at a target; leave frees it. leave is nil if all places are taken, or if other messages wait in line and this one
+// comes for the first time. The message is then to come again after wait.
 func (q *queues) enter(target string, isFirst bool, now func() time.Time) (leave func(), wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -130,8 +130,8 @@ func (n *Notifier) isRecovered(ctx context.Context, run *historyv1.RunView, befo
 	return newest != nil && newest.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, nil
 }
 
-// failedTasks returns the tasks that have failed in a generation, and those that ran at the deadline of the run, by name. A run without a final status is open or was terminated, and is
-// asked. One that does not answer has none, so that it delays no message.
+// failedTasks returns the tasks that have failed in a generation, and those that ran at the deadline of the run, by name. A run without
+// a final status is open or was terminated, and is asked. One that does not answer has none, so that it delays no message.
 func (n *Notifier) failedTasks(ctx context.Context, in *historyv1.NotifyInput, home string) (map[string]*v1.Task, error) {
 	run, failed := in.GetRun(), map[string]*v1.Task{}
 	add := func(status *historyv1.StatusResponse) {

@@ -273,8 +273,8 @@ func (w *Watcher) awaitEnd(ctx context.Context, leave context.CancelFunc, giveUp
 	}
 }
 
-// endLocal ends a cancelled run in this process, as i decides by the further interrupts, whose steps come through steps, by ForceAfter and
-// by begun, which is closed when `finally` runs. ctx is done when the run has ended. If the end of a forced run is not seen soon,
+// endLocal ends a cancelled run in this process, step by step as i decides. Steps of further interrupts come through steps, begun is closed
+// when `finally` runs, and ForceAfter limits the wait. ctx is done when the run has ended. If the end of a forced run is not seen soon,
 // endLocal calls giveUp.
 func (w *Watcher) endLocal(ctx context.Context, giveUp context.CancelFunc, i *interruption, steps <-chan step, begun <-chan struct{}) {
 	late := time.After(w.Terminal.ForceAfter + w.Local.ExtraGrace())

@@ -174,8 +174,8 @@ notify:
 	h.Wait()
 }
 
-// TestLateAndRecoveredRunsAreTold checks that a late run is told while it is open, and that a run that completes after a failed one of the
-// same workflow is told as recovered.
+// TestLateAndRecoveredRunsAreTold checks the messages about an open run that is late, and about a run that completes after the one before
+// it has failed.
 func TestLateAndRecoveredRunsAreTold(t *testing.T) {
 	t.Parallel()
 	c := workertest.Shared(t).Nodes(t, workertest.Script{"build": {{Block: true}, {}}})
