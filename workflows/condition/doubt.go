@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,6 +28,8 @@ type Outcome struct {
 	Silent bool
 	// Exits is set if the exit code is 0 when the task has completed, and -1 when it was skipped.
 	Exits bool
+	// Output holds the fields that the output of the task may have; nil means any.
+	Output []string
 	// Rule is the rule that keeps the expression from being evaluated after other ends of the task, or "".
 	Rule string
 }
@@ -39,6 +42,8 @@ type Expectation struct {
 	Task string
 	// Ancestors holds the ancestors of the task. In `finally`, all other tasks that it reads are outside of that.
 	Ancestors []string
+	// Tasks holds all tasks of the workflow; nil means that they are unknown.
+	Tasks []string
 	// Outcome returns what is known about the end of an ancestor or, for attempts, of the task itself.
 	Outcome func(task string) Outcome
 	// Input returns the declaration of an input of the run, or nil if there is none.
@@ -47,7 +52,7 @@ type Expectation struct {
 
 // MayBeDoubted reports whether an expression contains a word about which Doubts may have something to say.
 func MayBeDoubted(expr string) bool {
-	return slices.ContainsFunc([]string{"state", "stdout", "stderr", "exitCode", inputVariable}, func(word string) bool { return strings.Contains(expr, word) })
+	return slices.ContainsFunc([]string{"state", "stdout", "stderr", "exitCode", inputVariable, runVariable + ".failed"}, func(word string) bool { return strings.Contains(expr, word) })
 }
 
 // Doubts returns comparisons of a valid expression whose result is always the same, or is the same in a case that their author
@@ -96,12 +101,48 @@ func (d *doubts) visit(e ast.Expr) {
 		if task := d.streamOf(e); task != "" && d.Outcome(task).Silent {
 			d.doubt(e, "read "+d.spell(task)+".output", "%s.%s is always empty, because the task runs no program", d.spell(task), e.AsSelect().FieldName())
 		}
+		d.output(e, e.AsSelect().Operand(), e.AsSelect().FieldName())
 	case ast.CallKind:
+		if of, key, ok := keyed(e.AsCall()); ok {
+			d.output(e, of, key)
+		}
 		if c, ok := comparisonOf(e); ok {
 			d.states(c)
 			d.inputs(c)
+			d.failed(c)
 		}
 		d.newlines(e)
+	}
+}
+
+// output reports the selection of a field that the output of its task never has.
+func (d *doubts) output(at, of ast.Expr, name string) {
+	if of.Kind() != ast.SelectKind || of.AsSelect().FieldName() != "output" {
+		return
+	}
+	if t := d.tree.GetType(of.AsSelect().Operand().ID()); t == nil || t.TypeName() != taskTypeName && t.TypeName() != resultTypeName {
+		return
+	}
+	task := taskOf(of)
+	if fields := d.Outcome(task).Output; len(fields) > 0 && !slices.Contains(fields, name) {
+		d.doubt(at, cmp.Or(nearest.DidYouMean(name, fields), "it has "+strings.Join(fields, ", ")), "the output of %s never has a field %s", task, name)
+	}
+}
+
+// failed reports names in a comparison with the failed tasks of the run that no task has.
+func (d *doubts) failed(c comparison) {
+	for i, side := range c.sides {
+		if side.Kind() == ast.IdentKind && d.loops[side.AsIdent()] != nil {
+			side = d.loops[side.AsIdent()]
+		}
+		if side.Kind() != ast.SelectKind || side.AsSelect().FieldName() != "failed" || !isVariable(side.AsSelect().Operand(), runVariable) || len(d.Tasks) == 0 {
+			continue
+		}
+		for _, literal := range d.words(c.sides[1-i]) {
+			if name := textOf(literal); !slices.Contains(d.Tasks, name) {
+				d.doubt(literal, cmp.Or(nearest.DidYouMean(name, d.Tasks), "the tasks are "+Scope{Ancestors: d.Tasks}.listAncestors()), "the run has no task '%s' that could fail", name)
+			}
+		}
 	}
 }
 
@@ -122,7 +163,7 @@ func (d *doubts) words(e ast.Expr) []ast.Expr {
 // states collects the words with which the expression compares states.
 func (d *doubts) states(c comparison) {
 	for i, side := range c.sides {
-		if words, _ := stateWords(d.tree, side, d.Kind); words == nil || isVariable(side.AsSelect().Operand(), runVariable) || d.Kind.base() == Retry || c.isPart(i) {
+		if vocabularyOf(d.tree, side, d.Kind).noun != "state" || isVariable(side.AsSelect().Operand(), runVariable) || d.Kind.base() == Retry || c.isPart(i) {
 			continue
 		}
 		task := taskOf(side)

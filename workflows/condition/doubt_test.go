@@ -17,6 +17,7 @@ func expectation(kind Kind) Expectation {
 	build.States = append([]string{v1.TaskDeadLetter}, once.States...)
 	tasks := map[string]Outcome{
 		"deploy": build, "build": build, "once": once, "child": {States: build.States, Silent: true},
+		"ask":  {States: []string{v1.TaskCompleted}, Output: []string{"region", "by", "reason"}},
 		"done": {States: []string{v1.TaskCompleted}, Exits: true, Rule: ", because of its rule"},
 	}
 	inputs := map[string]*v1.InputDefinition{
@@ -24,7 +25,7 @@ func expectation(kind Kind) Expectation {
 		"n":     {Type: "integer"}, "flag": {Type: "boolean"}, "hosts": {Type: "list"},
 	}
 	return Expectation{
-		Kind: kind, Task: "deploy", Ancestors: []string{"build", "child", "done", "once"},
+		Kind: kind, Task: "deploy", Ancestors: []string{"ask", "build", "child", "done", "once"}, Tasks: []string{"ask", "build", "child", "done", "once"},
 		Outcome: func(task string) Outcome { return tasks[task] },
 		Input:   func(name string) *v1.InputDefinition { return inputs[name] },
 	}
@@ -63,6 +64,14 @@ func TestDoubtsNameComparisonsWhoseResultIsAlwaysTheSame(t *testing.T) {
 		{Count, "int(parent.build.stdout)", "int() does not accept"},
 		{Retry, "attempt.stdout == 'again'", "never 'again'"},
 		{Condition, "parent.child.stdout.contains('a')", "always empty"},
+		{Condition, "parent.ask.output.regoin == 'eu'", "the output of ask never has a field regoin"},
+		{Condition, "!has(parent['ask'].result.output.zone)", "never has a field zone"},
+		{Value, "ask['zone']", "never has a field zone"},
+		{Condition.InFinally(), "tasks.ask.output.zone == 'eu'", "never has a field zone"},
+		{Condition.InFinally(), "'biuld' in run.failed", "the run has no task 'biuld' that could fail"},
+		{Notify, "run.failed.exists(t, t == 'biuld')", "has no task 'biuld'"},
+		{Notify, "['build', 'biuld'].exists(t, t in run.failed)", "has no task 'biuld'"},
+		{Notify, "run.failed == ['build', 'biuld']", "has no task 'biuld'"},
 		{Condition, "workflow.input.stage == 'production'", "never 'production'"},
 		{Condition, "workflow.input['n'] == '3'", "has the type integer"},
 		{Condition, "workflow.input.flag != 'true'", "has the type boolean"},
@@ -100,6 +109,9 @@ func TestSoundComparisonsAreNotDoubted(t *testing.T) {
 		{Condition, "workflow.input.stage == 'dev' && workflow.input.n == 3 && workflow.input.flag == true && 'a' in workflow.input.hosts"},
 		{Condition, "workflow.input.n == 3.0 && workflow.input.other == 'x' && workflow.input.stage != null"},
 		{Retry, "attempt.stdout.contains('again') && attempt.state == 'failed'"},
+		{Condition, "parent.ask.output.region == 'eu' || parent.build.output.zone == 'eu' || parent.ask.output.by == 'ann'"},
+		{Value, "ask.region"},
+		{Notify, "'build' in run.failed || run.failed.exists(t, t == 'once' || t.startsWith('x')) || size(run.failed) > 1"},
 		{Condition.InFinally(), "run.state == 'failed' || run.state in ['cancelled']"},
 		{Value, "parent.build.state"},
 		{Value, "parent.build.state == 'completed' ? 'good' : 'bad'"},

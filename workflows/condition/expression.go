@@ -62,7 +62,7 @@ func (l *language) check(s *source, parsed *cel.Ast, found []reading, kind Kind)
 			"%s; this one is of type %s", kind.wanted(), t)
 	}
 	e = &expression{kind: kind, source: s, readings: found, checked: checked}
-	if problem := e.checkStates(); problem != nil {
+	if problem := e.checkWords(); problem != nil {
 		return nil, problem
 	}
 	return e, nil

@@ -1,6 +1,7 @@
 package condition
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -21,11 +22,14 @@ func refusal(tokens []token, i int, kind Kind) (message, hint string) {
 			return fmt.Sprintf("CEL has no .%s()", t.text), hint
 		}
 	case t.kind == tokenName && !isMember(tokens, i) && isCalled(tokens, i) && callHints[t.text] != "":
-		hint = callHints[t.text]
-		if inFinally := finallyCallHints[t.text]; inFinally != "" && kind.isInFinally() && kind.sees(runVariable) {
-			hint = inFinally
+		own := finallyCallHints
+		switch {
+		case kind.sees(eventVariable):
+			own = notifyCallHints
+		case !kind.sees(runVariable):
+			own = nil
 		}
-		return fmt.Sprintf("CEL has no %s()", t.text), hint
+		return fmt.Sprintf("CEL has no %s()", t.text), cmp.Or(own[t.text], callHints[t.text])
 	case t.kind == tokenName && !isMember(tokens, i) && !(kind.shortens() && isSelected(tokens, i)):
 		if hint = wordHints[t.text]; hint != "" {
 			return fmt.Sprintf("CEL has no %s", t.text), hint
@@ -140,6 +144,14 @@ var finallyCallHints = hintsFor([][2]string{
 	{"always", "leave it out: tasks in finally run however the tasks end"},
 	{"failure failed", "compare the state of the run: run.state == 'failed'"},
 	{"cancelled canceled", "compare the state of the run: run.state == 'cancelled'"},
+})
+
+// notifyCallHints has those functions of other systems that a notification replaces in another way.
+var notifyCallHints = hintsFor([][2]string{
+	{"success succeeded", "write on: [completed], or compare event == 'completed'"},
+	{"always", "leave it out, and write on: [completed, failed, cancelled]"},
+	{"failure failed", "write on: [failed], or compare event == 'failed'"},
+	{"cancelled canceled", "write on: [cancelled], or compare event == 'cancelled'"},
 })
 
 // wordHints has words that mean nothing in CEL, or something else.

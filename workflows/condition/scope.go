@@ -56,7 +56,14 @@ func (s Scope) resolve(expr string, found []reading) (names []string, problem *E
 			}
 			problem = addMore(problem, errorAt(expr, r.offset, hint, "there is no task '%s' outside of finally", r.task))
 		case slices.Contains(s.Ended, r.task):
-			problem = addMore(problem, errorAt(expr, r.offset, "write "+s.spell(r.task), "'%s' is not in finally", r.task))
+			hint := "write " + s.spell(r.task)
+			if r.short {
+				hint += ".output"
+			}
+			if r.short && r.field != "" {
+				hint += "." + r.field
+			}
+			problem = addMore(problem, errorAt(expr, r.offset, hint, "'%s' is not in finally", r.task))
 		case r.task == s.Task:
 			problem = addMore(problem, errorAt(expr, r.offset, s.choice(), "%s cannot read itself: %s is evaluated before its task starts", s.Task, s.Kind.noun()))
 		case slices.Contains(s.Tasks, r.task):

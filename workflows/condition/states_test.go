@@ -26,7 +26,7 @@ func TestStatesAreThoseOfTheModel(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the states are %v, want %v", got, want)
 	}
-	for word, state := range stateAliases {
+	for word, state := range wordAliases {
 		if !slices.Contains(got, state) || slices.Contains(got, word) {
 			t.Errorf("%s stands for %s", word, state)
 		}
@@ -51,8 +51,9 @@ func TestConditionMayCompareEveryState(t *testing.T) {
 	}
 }
 
-// The state of the run is not that of a task: in `finally` its tasks have ended, and a notification may be about an open run.
-func TestStateOfTheRunIsComparedWithStatesOfRuns(t *testing.T) {
+// The state of the run is not that of a task: in `finally` its tasks have ended, and a notification may be about an open run. Its reason
+// and trigger have their own words, and so does the event of a notification.
+func TestFieldsOfTheRunAreComparedWithTheirWords(t *testing.T) {
 	for _, c := range []struct {
 		kind       Kind
 		expr, want string
@@ -63,6 +64,13 @@ func TestStateOfTheRunIsComparedWithStatesOfRuns(t *testing.T) {
 		{Condition.InFinally(), "run.state == 'dead_letter'", "the states are completed, failed, cancelled, rejected)"},
 		{Condition.InFinally(), "run.state == 'dead_letter'", "'dead_letter' is not a state that the tasks of a run end in"},
 		{Condition.InFinally(), "run.state == 'running'", "is not a state"},
+		{Condition.InFinally(), "run.reason == 'deadline' || run.reason == '' || run.trigger in ['schedule', 'submit']", ""},
+		{Condition.InFinally(), "run.reason == 'timeout'", "'timeout' is not a reason for which a run ends (the reasons are task_failed, finally_failed, deadline,"},
+		{Value.InFinally(), "run.trigger == 'cron'", "'cron' is not a trigger of a run (the triggers are submit, rerun, retry, child, schedule, manual)"},
+		{Notify, "event in ['failed', 'recovered'] && run.reason != 'terminated'", ""},
+		{Notify, "event == 'fail'", "'fail' is not an event that a notification is about (did you mean 'failed'? The events are failed, completed,"},
+		{Message, "event == 'success' ? 'good' : 'bad'", "did you mean 'completed'?"},
+		{Notify, "run.reason == 'dead_line'", "did you mean 'deadline'?"},
 		{Notify, "run.state == 'running'", ""},
 		{Notify, "run.state == 'dead_letter'", "'dead_letter' is not a state that a run is in"},
 	} {
@@ -73,7 +81,7 @@ func TestStateOfTheRunIsComparedWithStatesOfRuns(t *testing.T) {
 	}
 }
 
-// Where functions of other systems ask for the end of the run, `finally` has the state of the run.
+// Where functions of other systems ask for the end of the run, `finally` has the state of the run, and a notification its event.
 func TestFinallyNamesItsReplacementsOfFunctions(t *testing.T) {
 	for expr, want := range map[string]string{
 		"always()": "leave it out", "failure()": "run.state == 'failed'", "!cancelled()": "run.state == 'cancelled'", "success()": "run.state == 'completed'",
@@ -81,6 +89,9 @@ func TestFinallyNamesItsReplacementsOfFunctions(t *testing.T) {
 		_, err := Check(expr, Scope{Kind: Condition.InFinally(), Task: "report"})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", expr, err, want)
+		}
+		if _, err := Check(expr, Scope{Kind: Notify}); err == nil || !strings.Contains(err.Error(), "write on: [") {
+			t.Errorf("%s of a notification: %v", expr, err)
 		}
 		if _, err := Check(expr, Scope{Task: "report"}); err == nil || strings.Contains(err.Error(), want) {
 			t.Errorf("%s outside of finally: %v", expr, err)

@@ -10,6 +10,8 @@ import (
 // doubter finds comparisons in the expressions of a definition whose outcome is always the same.
 type doubter struct {
 	outcomes *outcomes
+	// asks is set if the definition has approvals, whose outputs have known fields.
+	asks bool
 	// sound holds the expressions without doubts, by kind and shape, with what is known about the tasks that they name.
 	sound map[string]bool
 	// count is the number of expressions that had to be examined.
@@ -20,12 +22,16 @@ type doubter struct {
 const maxDoubted = 2000
 
 func newDoubter(def *v1.Definition) *doubter {
-	return &doubter{outcomes: &outcomes{def: def, skippable: map[string]bool{}}, sound: map[string]bool{}}
+	d := &doubter{outcomes: &outcomes{def: def, skippable: map[string]bool{}}, sound: map[string]bool{}}
+	for _, name := range v1.TaskNames(def) {
+		d.asks = d.asks || v1.TaskNamed(def, name).GetType() == v1.TypeApproval
+	}
+	return d
 }
 
 // doubts returns the doubts about an expression of the current task of s.
 func (d *doubter) doubts(s *sight, kind condition.Kind, expression string) []*condition.Error {
-	if !condition.MayBeDoubted(expression) || d.count >= maxDoubted {
+	if !condition.MayBeDoubted(expression) && !d.asks || d.count >= maxDoubted {
 		return nil
 	}
 	reader := s.graph.names[s.number]
@@ -45,11 +51,13 @@ func (d *doubter) doubts(s *sight, kind condition.Kind, expression string) []*co
 	}
 	d.count++
 	found := condition.Doubts(expression, condition.Expectation{
-		Kind: s.kindOf(kind), Task: reader, Ancestors: s.above(), Outcome: outcome,
-		Input: func(name string) *v1.InputDefinition { return d.outcomes.def.GetInputs()[name] },
+		Kind: s.kindOf(kind), Task: reader, Ancestors: s.above(), Tasks: s.ended(), Outcome: outcome, Input: d.input,
 	})
 	if isKnown && len(found) == 0 {
 		d.sound[key] = true
 	}
 	return found
 }
+
+// input returns the declaration of an input of the run, or nil if there is none.
+func (d *doubter) input(name string) *v1.InputDefinition { return d.outcomes.def.GetInputs()[name] }

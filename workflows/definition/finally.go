@@ -45,7 +45,12 @@ func (r finallyRules) warnOfLast(def *v1.Definition) {
 func (r finallyRules) check(def *v1.Definition) {
 	timeout := r.base.Field("finallyTimeout")
 	r.duration(def.GetFinallyTimeout(), timeout)
-	if def.GetFinallyTimeout() != "" && len(def.GetFinally()) == 0 && !r.IsSettled(r.base.Field("finally")) {
+	finally := r.base.Field("finally")
+	switch {
+	case len(def.GetFinally()) > 0 || r.IsSettled(finally):
+	case r.nodeAt(finally) != nil:
+		r.Add(r.locate(finally), finally, "finally is empty", "give it a task, or leave it out")
+	case def.GetFinallyTimeout() != "":
 		r.Add(r.locateKey(timeout), timeout, "finallyTimeout has no effect without finally", "")
 	}
 	for _, name := range slices.Sorted(maps.Keys(def.GetFinally())) {

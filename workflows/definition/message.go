@@ -99,7 +99,10 @@ func (r *messageReader) mapField(n *source.Node, m protoreflect.Message, field p
 	}
 	if n.Kind != source.Mapping {
 		hint := ""
-		if n.Kind == source.Sequence {
+		switch value := field.MapValue().Message(); {
+		case value != nil && isTask(value):
+			hint = "write NAME: { type: shell, spec: { command: ... } } for each task"
+		case n.Kind == source.Sequence:
 			hint = "write NAME: VALUE, without dashes"
 		}
 		r.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a mapping", hint)
@@ -125,7 +128,7 @@ func (r *messageReader) listField(n *source.Node, m protoreflect.Message, field 
 	items := n.Items
 	if n.Kind != source.Sequence {
 		if _, scalar := n.ScalarText(); !scalar || field.Message() != nil {
-			r.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a list", "")
+			r.Fail(n.At, p, p.Local()+" is "+n.String()+"; it must be a list", entryHint(field.Message(), n))
 			return
 		}
 		items = []*source.Node{n}
@@ -201,7 +204,7 @@ func (r *messageReader) value(n *source.Node, empty protoreflect.Value, field pr
 		if n.Kind == source.Null {
 			return wrong("a string", `write "" for an empty one`)
 		}
-		return wrong("a string", "")
+		return wrong("a string", singleHint(field, n))
 	case protoreflect.BoolKind:
 		if n.Kind == source.Boolean {
 			return protoreflect.ValueOfBool(n.Truth), true

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -21,7 +22,11 @@ func isExtension(key string, m protoreflect.MessageDescriptor) bool {
 func shortHint(message protoreflect.Name, n *source.Node) string {
 	text, _ := n.ScalarText()
 	switch {
+	case message == "Approvers":
+		return "write { names: [" + cmp.Or(text, strings.Join(itemTexts(n), ", ")) + "] }, or { roles: [operator] }"
 	case text == "":
+	case message == "Notification":
+		return "write { to: " + text + ", on: [failed] }"
 	case message == "RunConcurrency" && n.Kind == source.Number:
 		return "write { maxRuns: " + text + " }"
 	case message == "RetryPolicy" && n.Kind == source.Number:
@@ -42,6 +47,42 @@ func shortHint(message protoreflect.Name, n *source.Node) string {
 		return "write { cores: " + text + " }"
 	case message == "Constraints" && n.Kind == source.Str:
 		return "write { nodeLabels: [" + text + "] }, or { targetNode: " + text + " }"
+	}
+	return ""
+}
+
+// itemTexts returns the texts of the scalars in a list.
+func itemTexts(n *source.Node) (all []string) {
+	for _, item := range n.Items {
+		if text, ok := item.ScalarText(); ok {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// entryHint returns a hint for a list of messages, which is nil for other lists, that was written as its only entry, or "".
+func entryHint(message protoreflect.MessageDescriptor, n *source.Node) string {
+	switch {
+	case message == nil:
+	case n.Kind == source.Mapping:
+		return "begin the entry with a dash"
+	default:
+		if entry, ok := strings.CutPrefix(shortHint(message.Name(), n), "write "); ok {
+			return "write - " + entry
+		}
+	}
+	return ""
+}
+
+// singleHint returns a hint for a single value that was written as a list, or "".
+func singleHint(field protoreflect.FieldDescriptor, n *source.Node) string {
+	texts := itemTexts(n)
+	switch {
+	case len(texts) == 1 && !field.ContainingMessage().IsMapEntry():
+		return "write " + field.JSONName() + ": " + texts[0]
+	case len(texts) > 1 && field.FullName() == "switchyard.v1.Notification.to":
+		return "write an entry for each target"
 	}
 	return ""
 }

@@ -29,6 +29,17 @@ func ParseNotify(file string, data []byte) ([]*v1.Notification, error) {
 	return def.GetNotify(), d.Err()
 }
 
+// doubtNotification warns about comparisons in the condition of a notification whose outcome is always the same.
+func (s *sight) doubtNotification(expression string, p *source.Path) {
+	if s.doubter == nil {
+		return
+	}
+	of := condition.Expectation{Kind: condition.Notify, Tasks: s.graph.names, Outcome: s.doubter.outcomes.ofTask, Input: s.doubter.input}
+	for _, doubt := range condition.Doubts(expression, of) {
+		s.Warn(s.locateInText(expression, doubt.Offset(), p), p, p.Local()+": "+doubt.Message, doubt.Hint)
+	}
+}
+
 // notifications checks the expressions of `notify`.
 func (s *sight) notifications(def *v1.Definition) {
 	for i, n := range def.GetNotify() {
@@ -36,6 +47,7 @@ func (s *sight) notifications(def *v1.Definition) {
 		if _, err := condition.Check(n.GetIf(), condition.Scope{Kind: condition.Notify}); err != nil {
 			s.badExpression(err, p.Field("if"))
 		}
+		s.doubtNotification(n.GetIf(), p.Field("if"))
 		if _, err := condition.CheckTemplate(n.GetMessage(), condition.Scope{Kind: condition.Message}); err != nil {
 			s.badExpression(err, p.Field("message"))
 		}

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/types/known/structpb"
@@ -39,7 +40,9 @@ func (o *outcomes) ofTask(name string) condition.Outcome {
 		}
 	}
 	switch task.GetType() {
-	case v1.TypeRun, v1.TypeApproval:
+	case v1.TypeApproval:
+		end.Silent, end.Output = !fansOut, slices.Concat(slices.Sorted(maps.Keys(Approval(task).GetInputs())), DecisionFields())
+	case v1.TypeRun:
 		end.Silent = !fansOut
 	case v1.TypeShell, v1.TypeContainer, v1.TypeK8sJob:
 		end.Exits = !fansOut

@@ -113,10 +113,10 @@ func (runner Runner) Run(ctx workflow.Context, in *historyv1.RunInput) (*history
 	err := r.readInput()
 	r.readAttributes()
 	if err != nil {
-		return nil, r.failStart("bad_definition", err)
+		return nil, r.failStart(v1.ReasonBadDefinition, err)
 	}
 	if err := r.begin(); err != nil {
-		return nil, r.failStart("bad_state", err)
+		return nil, r.failStart(v1.ReasonBadState, err)
 	}
 	decisions, err := r.start()
 	if err != nil {

@@ -20,7 +20,7 @@ func (r *run) beginStored() error {
 	var whole historyv1.RunInput
 	home := names.Home(r.Self, chainOf(workflow.GetInfo(r.root), ""))
 	if err := r.calls.MustNow("read workflow "+r.received.GetWorkflow(), names.LoadWorkflowActivity, &whole, home, r.received); err != nil {
-		return r.failStart("bad_definition", errors.New(calls.CauseOf(err)))
+		return r.failStart(v1.ReasonBadDefinition, errors.New(calls.CauseOf(err)))
 	}
 	r.calls.Charge(definition.MaxAnswerBytes) // for the input of the next execution
 	r.calls.SetProblem("")

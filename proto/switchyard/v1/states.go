@@ -136,6 +136,11 @@ const (
 	NotifyDeadLetter = "dead_letter"
 )
 
+// NotifyEvents returns all events that people can be told about.
+func NotifyEvents() []string {
+	return []string{NotifyFailed, NotifyCompleted, NotifyCancelled, NotifyRecovered, NotifyLate, NotifyApproval, NotifyDeadLetter}
+}
+
 // NotifyEvent returns the event with which a run ends in a state.
 func NotifyEvent(state string) string {
 	switch state {
@@ -209,6 +214,8 @@ const (
 	ReasonDeadlock         = "deadlock"          // failed: it needs a lock that is held above its run until the run has ended
 	ReasonChildRun         = "child_run"         // task of type run: its run did not complete
 	ReasonRejected         = "rejected"          // rejected by a person; task of type run: its run was rejected
+	ReasonBadDefinition    = "bad_definition"    // failed run: its definition cannot be read
+	ReasonBadState         = "bad_state"         // failed run: what its previous execution has left cannot be read
 	ReasonNodeSilent       = "node_silent"       // cancelled: its node is silent, and `finally` has begun without it
 	ReasonSuspended        = "suspended"         // paused: a person has suspended the task
 	ReasonApproval         = "approval"          // paused: the task waits for a person
@@ -301,6 +308,14 @@ func RetryableEndStates() []string { return []string{TaskFailed, TaskKilledOOM, 
 // RunStates returns all states of a run.
 func RunStates() []string {
 	return append([]string{RunPending, RunPendingApproval, RunRunning, RunPaused}, RunEndStates()...)
+}
+
+// RunReasons returns the reasons for which a run ends without completing, unless Temporal has closed it at a time-out.
+func RunReasons() []string {
+	return []string{
+		ReasonTaskFailed, ReasonFinallyFailed, ReasonDeadline, ReasonCancelled, ReasonRejected, ReasonConcurrency, ReasonDeadlock, ReasonTerminated,
+		ReasonSystem, ReasonBadDefinition, ReasonBadState,
+	}
 }
 
 // RunEndStates returns the states in which a run ends.

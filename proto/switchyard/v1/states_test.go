@@ -17,7 +17,7 @@ func allowedWords(t *testing.T, m proto.Message, field string) []string {
 		t.Fatalf("%T has no field %s", m, field)
 	}
 	rules, _ := proto.GetExtension(d.Options(), validate.E_Field).(*validate.FieldRules)
-	return slices.DeleteFunc(slices.Clone(rules.GetString().GetIn()), func(word string) bool { return word == "" })
+	return slices.DeleteFunc(slices.Concat(rules.GetString().GetIn(), rules.GetRepeated().GetItems().GetString().GetIn()), func(word string) bool { return word == "" })
 }
 
 func TestListsOfWordsAreThoseOfTheFields(t *testing.T) {
@@ -40,6 +40,7 @@ func TestListsOfWordsAreThoseOfTheFields(t *testing.T) {
 		{&ListNodesRequest{}, "state", NodeStates()},
 		{&ListTasksRequest{}, "state", TaskStates()},
 		{&ListTasksRequest{}, "type", TaskTypes()},
+		{&Notification{}, "on", NotifyEvents()},
 		{&QueueGroup{}, "reason", WaitReasons()},
 		{&TaskDefinition{}, "type", TaskTypes()},
 		{&TaskDefaults{}, "type", TaskTypes()},
