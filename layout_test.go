@@ -112,7 +112,7 @@ var arrows = []struct {
 	{"gateway/openapi", []string{"switchyard/", temporal}, []string{"switchyard/gateway/openapi"}},
 	{"gateway/singletask", []string{"switchyard/", temporal}, []string{api}},
 	{"gateway/mcp", []string{"switchyard/", temporal}, []string{"switchyard/docs", api, "switchyard/gateway/auth", "switchyard/gateway/inprocess", "switchyard/gateway/openapi", "switchyard/gateway/singletask", "switchyard/workflows/definition", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
-	{"gateway/a2a", []string{"switchyard/", temporal}, []string{api, "switchyard/gateway/auth", "switchyard/gateway/inprocess", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
+	{"gateway/a2a", []string{"switchyard/", temporal}, []string{api, "switchyard/gateway/auth", "switchyard/gateway/inprocess", "switchyard/workflows/definition", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
 	{"gateway/rest", []string{"switchyard/"}, []string{api, "switchyard/gateway/rpcerror", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
 	{"gateway/rpcerror", []string{"switchyard/"}, []string{"switchyard/activities/store", "switchyard/activities/registry", "switchyard/workflows/nearest"}},
 	{"gateway/paging", []string{"switchyard/"}, []string{"switchyard/gateway/rpcerror", "switchyard/workflows/names"}},

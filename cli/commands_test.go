@@ -247,7 +247,7 @@ func TestExitCodes(t *testing.T) {
 		{"run and file", []string{"runs", "graph", "r", "--file", good}, exit.CodeUsage, "not both"},
 		{"chart width", []string{"runs", "timeline", "r", "--width", "5"}, exit.CodeUsage, "80 to 1000"},
 		{"chart limit", []string{"runs", "timeline", "r", "--limit", "-1"}, exit.CodeUsage, "negative"},
-		{"hold what", []string{"runs", "hold", "r"}, exit.CodeUsage, "RUN TASK is missing"},
+		{"hold what", []string{"runs", "hold", "r"}, exit.CodeUsage, ": TASK is missing"},
 		{"workflow without a name", []string{"workflows", "get"}, exit.CodeUsage, "NAME is missing"},
 		{"both streams", []string{"runs", "logs", "r", "--stdout", "--stderr"}, exit.CodeUsage, "stderr"},
 		{"gateway URL", []string{"runs", "list", "--gateway", "ftp://x"}, exit.CodeUsage, "not a gateway URL"},

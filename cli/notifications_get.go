@@ -36,7 +36,7 @@ func newNotificationsGet(sys *system) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(sys.stdout, "# --type %s\n%s", res.GetTarget().GetType(), text)
+		_, err = fmt.Fprintf(sys.stdout, "type: %s\n%s", res.GetTarget().GetType(), text)
 		return err
 	})
 	return cmd

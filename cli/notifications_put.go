@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,12 +12,14 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/nearest"
 )
 
 // maxTargetFile bounds the file of a target, in bytes.
@@ -39,11 +42,11 @@ target.`,
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
-		if kind.Value == "" || file == "" {
-			return exit.Usagef("a target needs --type %s and --from-file FILE", strings.Join(kind.Allowed, "|"))
+		if file == "" {
+			return exit.Usagef("a target needs --from-file FILE, and --type %s unless the file has a type", strings.Join(kind.Allowed, "|"))
 		}
 		target := &v1.NotificationTarget{}
-		if err := readTarget(sys, target, kind.Value, file); err != nil {
+		if err := readTarget(sys, target, kind, file); err != nil {
 			return err
 		}
 		res, err := client.Call(ctx, a, a.Notifications.PutNotificationTarget, &v1.PutNotificationTargetRequest{Name: args[0], Target: target})
@@ -63,8 +66,8 @@ target.`,
 	return cmd
 }
 
-// readTarget reads the configuration of a target of a type from a file.
-func readTarget(sys *system, target *v1.NotificationTarget, kind, file string) error {
+// readTarget reads the configuration of a target from a file. The file may have the type, in place of the flag.
+func readTarget(sys *system, target *v1.NotificationTarget, kind *output.Choice, file string) error {
 	in := sys.stdin
 	if file != "-" {
 		f, err := os.Open(file)
@@ -78,20 +81,67 @@ func readTarget(sys *system, target *v1.NotificationTarget, kind, file string) e
 	if err != nil {
 		return unreadable(err)
 	}
+	var root yaml.Node
 	var fields map[string]any
-	if err := yaml.Unmarshal(text, &fields); err != nil {
+	if err = yaml.Unmarshal(text, &root); err == nil {
+		err = root.Decode(&fields)
+	}
+	if err != nil {
 		return exit.Usagef("--from-file %s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
-	document, err := json.Marshal(fields)
-	if err != nil {
-		return exit.Usagef("--from-file %s: %w", file, err)
+	if written, ok := fields["type"].(string); ok {
+		if kind.Value != "" && kind.Value != written {
+			return exit.Usagef("--from-file %s: its type is %s, and --type is %s; leave out one of them", file, written, kind.Value)
+		}
+		if err := kind.Set(written); err != nil {
+			return exit.Usagef("--from-file %s: type: %w", file, err)
+		}
+	}
+	if kind.Value == "" {
+		return exit.Usagef("a target needs --type %s, or type: in its file", strings.Join(kind.Allowed, "|"))
 	}
 	m := target.ProtoReflect()
-	field := m.Descriptor().Fields().ByName(protoreflect.Name(kind))
-	config := m.NewField(field)
-	if err := protojson.Unmarshal(document, config.Message().Interface()); err != nil {
-		return exit.Usagef("--from-file %s: %s", file, strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\u00a0", " "), "proto: "))
+	field := m.Descriptor().Fields().ByName(protoreflect.Name(kind.Value))
+	config := m.Mutable(field).Message()
+	for _, key := range keysOf(&root) {
+		if key.Value == "type" {
+			continue
+		}
+		if err := readTargetField(config, key.Value, fields[key.Value]); err != nil {
+			return exit.Usagef("--from-file %s: line %d: %w", file, key.Line, err)
+		}
 	}
-	m.Set(field, config)
+	return nil
+}
+
+// keysOf returns the keys of the mapping of a document in YAML.
+func keysOf(root *yaml.Node) (keys []*yaml.Node) {
+	for _, mapping := range root.Content {
+		for i := 0; i < len(mapping.Content); i += 2 {
+			keys = append(keys, mapping.Content[i])
+		}
+	}
+	return keys
+}
+
+// readTargetField sets a field of the configuration of a target.
+func readTargetField(config protoreflect.Message, name string, value any) error {
+	known := config.Descriptor().Fields()
+	if known.ByJSONName(name) == nil {
+		var names []string
+		for i := range known.Len() {
+			names = append(names, known.Get(i).JSONName())
+		}
+		return fmt.Errorf("unknown field %q; %s", name, cmp.Or(nearest.DidYouMean(name, names), "its type has "+strings.Join(names, ", ")))
+	}
+	document, err := json.Marshal(map[string]any{name: value})
+	if err != nil {
+		return err
+	}
+	part := config.New().Interface()
+	if err := protojson.Unmarshal(document, part); err != nil {
+		return fmt.Errorf("%s has a value of the wrong type", name)
+	}
+	proto.Merge(config.Interface(), part)
 	return nil
 }

@@ -85,6 +85,9 @@ func arguments(low, high int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) < low:
+			if words := strings.Fields(what); len(words) == low {
+				what = strings.Join(words[len(args):], " ")
+			}
 			return exit.Usagef("%s is missing", what)
 		case high >= 0 && len(args) > high:
 			return exit.Usagef("unexpected argument %q", args[high])

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -9,6 +10,7 @@ import (
 	"switchyard/cli/exit"
 	"switchyard/dev/golden"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 )
 
 func eventData(t *testing.T, fields map[string]any) *structpb.Struct {
@@ -79,5 +81,28 @@ func TestRunsExplain(t *testing.T) {
 		Parents: []*v1.ParentEnd{{Task: "test", State: "failed", Reason: "exit_code: exit code 1"}, {Task: "build", State: "completed"}},
 	})
 	golden.Check(t, "testdata/runs-explain-skipped.golden", run(t, "runs", "explain", "nightly", "deploy", "--gateway", f.url).stdout)
-	run(t, "runs", "explain", "nightly").ends(t, exit.CodeUsage, "RUN TASK is missing")
+	if got := run(t, "runs", "explain", "nightly"); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "TASK is missing") || strings.Contains(got.stderr, "RUN TASK") {
+		t.Errorf("without a task: %+v", got)
+	}
+	run(t, "runs", "explain").ends(t, exit.CodeUsage, "RUN TASK is missing")
+}
+
+// TestWaitingApprovalShowsWhatItAsks shows and explains an approval that waits for a person.
+func TestWaitingApprovalShowsWhatItAsks(t *testing.T) {
+	f := fake(t)
+	nightly(f)
+	ask, err := definition.Parse("w.yaml", []byte(`{name: nightly, tasks: {ask: {type: approval, spec: {approvals: 2, approvers: {roles: [operator], names: [ann], not: submitter},
+  inputs: {region: {required: true, enum: [eu, us]}, count: {type: integer, default: 2, description: how many}}}}, on-hold: {type: shell, spec: {command: x}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.definition = ask
+	f.run.Tasks["ask"] = &v1.Task{State: "paused", Reason: "approval", Type: "approval", Error: "ship it?"}
+	golden.Check(t, "testdata/runs-get-approval.golden", run(t, "runs", "get", "nightly", "ask", "--gateway", f.url).stdout)
+	script(f, &v1.ExplainTaskResponse{Task: "ask", State: "paused", Reason: "ship it?"})
+	golden.Check(t, "testdata/runs-explain-approval.golden", run(t, "runs", "explain", "nightly", "ask", "--gateway", f.url).stdout)
+	script(f, &v1.ExplainTaskResponse{Task: "on-hold", State: "paused", Reason: "held"})
+	if got := run(t, "runs", "explain", "nightly", "on-hold", "--gateway", f.url); strings.Contains(got.stdout, "approve") {
+		t.Errorf("a task that is not an approval: %+v", got)
+	}
 }

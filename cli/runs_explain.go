@@ -35,7 +35,10 @@ func newRunsExplain(sys *system) *cobra.Command {
 		if format.Value == output.JSON {
 			return output.WriteMessage(sys.stdout, res)
 		}
-		return describeExplanation(sys.stdout, res)
+		if err := describeExplanation(sys.stdout, res); err != nil {
+			return err
+		}
+		return describeApproval(ctx, sys.stdout, a, run, args[1], res.GetState())
 	})
 	return cmd
 }

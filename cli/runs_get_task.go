@@ -27,7 +27,10 @@ func showTask(ctx context.Context, sys *system, a *client.Client, run, name, for
 		return err
 	}
 	if format == output.Text {
-		return describeTask(sys.stdout, id, name, item, task, sys)
+		if err := describeTask(sys.stdout, id, name, item, task, sys); err != nil {
+			return err
+		}
+		return describeApproval(ctx, sys.stdout, a, id, name, task.GetState())
 	}
 	text, err := output.TaskJSON(task)
 	if err != nil {

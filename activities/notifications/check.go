@@ -1,12 +1,15 @@
 package notifications
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"switchyard/activities/secrets/vault"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -14,7 +17,7 @@ import (
 func Check(target *v1.NotificationTarget) error {
 	switch config := target.GetConfig().(type) {
 	case *v1.NotificationTarget_Webhook:
-		return errors.Join(checkURL("webhook.url", config.Webhook.GetUrl()), checkSecret("webhook.secret", config.Webhook.GetSecret(), "the signing key"))
+		return errors.Join(checkURL("webhook.url", config.Webhook.GetUrl()), checkSecret("webhook.secret", config.Webhook.GetSecret(), "the signing key, made by "+newKeyCommand))
 	case *v1.NotificationTarget_Slack:
 		return checkSecret("slack.url", config.Slack.GetUrl(), "the URL of the incoming webhook")
 	case *v1.NotificationTarget_Teams:
@@ -40,7 +43,31 @@ func checkSecret(field, text, what string) error {
 	if _, isReference := storedSecret(text); isReference {
 		return nil
 	}
-	return fmt.Errorf("%s must be store:NAME: store %s with `switchyard secrets set NAME`, and write the name here", field, what)
+	state := "must be store:NAME"
+	if text == "" {
+		state = "is required"
+	}
+	return fmt.Errorf("%s %s: store %s, with `switchyard secrets set NAME`, and write store:NAME here", field, state, what)
+}
+
+// newKeyCommand is a command that prints a new signing key.
+const newKeyCommand = "`echo \"whsec_$(head -c 32 /dev/urandom | base64)\"`"
+
+// CheckSigningKey returns an error if the signing key of a webhook can be read here, and is not valid. Otherwise, `notifications test`
+// and the first delivery notice it.
+func CheckSigningKey(ctx context.Context, v *vault.Vault, target *v1.NotificationTarget) error {
+	name, isReference := storedSecret(target.GetWebhook().GetSecret())
+	if !isReference {
+		return nil
+	}
+	value, _, err := v.Open(ctx, name)
+	if err != nil {
+		return nil
+	}
+	if _, err := newSigner(strings.TrimSpace(string(value))); err != nil {
+		return fmt.Errorf("webhook.secret names secret %s: %w; %s makes one", name, err, newKeyCommand)
+	}
+	return nil
 }
 
 // checkEmail returns an error unless the addresses of a target are valid, and user name and password belong together.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -54,9 +55,9 @@ func (t *try) webhook(ctx context.Context, to *v1.WebhookTarget, notice *history
 	if err != nil {
 		return "", err
 	}
-	signer, err := standardwebhooks.NewWebhook(secret)
+	signer, err := newSigner(secret)
 	if err != nil {
-		return "", errors.New("the value of its signing key is not base64 after \"whsec_\"") // the cause would show a part of it
+		return "", err
 	}
 	body, err := encode(newWebhookDocument(notice, message))
 	if err != nil {
@@ -73,6 +74,15 @@ func (t *try) webhook(ctx context.Context, to *v1.WebhookTarget, notice *history
 		http.CanonicalHeaderKey(standardwebhooks.HeaderWebhookTimestamp): {strconv.FormatInt(now.Unix(), 10)},
 		http.CanonicalHeaderKey(standardwebhooks.HeaderWebhookSignature): {signature},
 	}, body)
+}
+
+// newSigner returns what signs messages with a signing key.
+func newSigner(key string) (*standardwebhooks.Webhook, error) {
+	signer, err := standardwebhooks.NewWebhook(key)
+	if err != nil || !strings.HasPrefix(key, "whsec_") {
+		return nil, errors.New("the value of its signing key is not base64 after \"whsec_\"") // the cause would show a part of it
+	}
+	return signer, nil
 }
 
 func newWebhookDocument(notice *historyv1.Notice, message *historyv1.NotificationMessage) webhookDocument {

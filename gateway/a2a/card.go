@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"switchyard/gateway/auth"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 )
 
 // maxSkills bounds the skills of a card.
@@ -67,7 +67,7 @@ func cardSkill(def *v1.Definition) a2a.AgentSkill {
 	}
 	var lines []string
 	for _, name := range inputNames(def) {
-		lines = append(lines, "- "+name+": "+describeInput(def.GetInputs()[name]))
+		lines = append(lines, "- "+name+": "+definition.DescribeInput(def.GetInputs()[name]))
 	}
 	if len(lines) > 0 {
 		skill.Description += "\n\nInputs, as a data part:\n" + strings.Join(lines, "\n")
@@ -76,39 +76,6 @@ func cardSkill(def *v1.Definition) a2a.AgentSkill {
 		}
 	}
 	return skill
-}
-
-// describeInput describes an input to a client: type, default, allowed values and description.
-func describeInput(in *v1.InputDefinition) string {
-	text := cmp.Or(in.GetType(), "string")
-	switch {
-	case in.GetRequired():
-		text += ", required"
-	case in.GetDefault() != nil:
-		text += ", default " + jsonText(in.GetDefault().AsInterface())
-	}
-	if len(in.GetEnum()) > 0 {
-		var values []string
-		for _, value := range in.GetEnum() {
-			values = append(values, jsonText(value.AsInterface()))
-		}
-		text += ", one of " + strings.Join(values, ", ")
-	}
-	if in.GetPattern() != "" {
-		text += ", matching " + in.GetPattern()
-	}
-	if in.GetDescription() != "" {
-		text += ": " + in.GetDescription()
-	}
-	return text
-}
-
-func jsonText(value any) string {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return string(data)
 }
 
 // serveCard serves the agent card. The URLs use https if the client reached the gateway by HTTPS, directly or through a

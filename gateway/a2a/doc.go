@@ -20,6 +20,6 @@
 //	cancelled           CANCELED
 //	rejected            REJECTED
 //
-// Of this module it may import proto, gateway/auth, gateway/inprocess, workflows/nearest and
-// workflows/structs.
+// Of this module it may import proto, gateway/auth, gateway/inprocess, workflows/definition,
+// workflows/nearest and workflows/structs.
 package a2a

@@ -51,6 +51,9 @@ func (s Service) PutNotificationTarget(ctx context.Context, req *connect.Request
 			return nil, err
 		}
 	}
+	if err := notifications.CheckSigningKey(ctx, s.Vault, target); err != nil {
+		return nil, rpcerror.Invalid("%w", err)
+	}
 	stored, replaced, err := s.Targets.Put(ctx, req.Msg.GetName(), target, auth.From(ctx).Name)
 	if err != nil {
 		return nil, err

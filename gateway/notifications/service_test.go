@@ -46,6 +46,17 @@ func TestServiceStoresAndTestsTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	servicetest.Refused(t, ctx, s.PutNotificationTarget, put("ops", "ftp://x"), connect.CodeInvalidArgument)
+	without := put("ops", server.URL)
+	without.Target.GetWebhook().Secret = ""
+	servicetest.Refused(t, ctx, s.PutNotificationTarget, without, connect.CodeInvalidArgument, "webhook.secret is required: ", `echo "whsec_$(`)
+	for _, bad := range []string{"hunter2", "c2VjcmV0", "whsec_hunter2"} {
+		if _, err := s.Vault.Set(ctx, "bad", []byte(bad), v1.RoleOperator, ""); err != nil {
+			t.Fatal(err)
+		}
+		malformed := put("ops", server.URL)
+		malformed.Target.GetWebhook().Secret = "store:bad"
+		servicetest.Refused(t, ctx, s.PutNotificationTarget, malformed, connect.CodeInvalidArgument, "secret bad: the value of its signing key is not")
+	}
 	for _, name := range []string{"ops", "a", "ops"} {
 		if got := servicetest.Do(t, ctx, s.PutNotificationTarget, put(name, server.URL)).GetTarget(); got.GetName() != name || got.GetType() != "webhook" || got.GetUpdatedBy() != "ann" {
 			t.Errorf("it is %v", got)

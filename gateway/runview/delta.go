@@ -86,7 +86,8 @@ func printerOf(t interface {
 	GetNode() string
 	GetResult() *v1.TaskResult
 }, record string) *Printer {
-	if !v1.HasTaskEnded(t) || t.GetCachedFrom() != "" || !hasOutput(t.GetResult()) {
+	// The result of a task without a node is that of an earlier generation.
+	if !v1.HasTaskEnded(t) || t.GetCachedFrom() != "" || t.GetNode() == "" || !hasOutput(t.GetResult()) {
 		return nil
 	}
 	p := &Printer{Attempt: t.GetAttempt(), Node: t.GetNode()}

@@ -294,6 +294,7 @@ func TestDeltaNamesTheAttemptThatPrinted(t *testing.T) {
 		record string
 		want   *Printer
 	}{
+		"rejected":   {&v1.Task{State: "rejected", Attempt: 1, Result: printed}, "", nil},
 		"printed":    {&v1.Task{State: "completed", Node: "n", Attempt: 1, Result: printed}, "", &Printer{Attempt: 1, Node: "n"}},
 		"reused":     {&v1.Task{State: "completed", Node: "n", Attempt: 2, Result: printed}, storekey.Result("w-1", 3, "a", 1), &Printer{Attempt: 1, Node: "n", Recorded: true, Generation: 3}},
 		"cached":     {&v1.Task{State: "completed", Node: "n", Result: printed, CachedFrom: "other-0k"}, "", nil},

@@ -64,12 +64,16 @@ func WhyNotApprover(task string, approvers *v1.Approvers, name, role string, isS
 	if len(roles)+len(people) == 0 || hasRole || slices.Contains(people, name) {
 		return ""
 	}
+	return fmt.Sprintf("task %s requires a decision by %s; %s has the role %s", task, ApproverText(approvers), name, role)
+}
+
+// ApproverText returns who may decide about an approval task, such as "the role operator or ann", or "" for everyone.
+func ApproverText(approvers *v1.Approvers) string {
 	var wanted []string
-	if len(roles) > 0 {
+	if roles := approvers.GetRoles(); len(roles) > 0 {
 		wanted = append(wanted, "the role "+strings.Join(roles, " or "))
 	}
-	wanted = append(wanted, people...)
-	return fmt.Sprintf("task %s requires a decision by %s; %s has the role %s", task, strings.Join(wanted, " or "), name, role)
+	return strings.Join(append(wanted, approvers.GetNames()...), " or ")
 }
 
 // approvalRules checks the spec of an approval.

@@ -2,6 +2,7 @@ package definition
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -198,6 +199,39 @@ func plainText(v *structpb.Value) string {
 	default:
 		return n.Text
 	}
+}
+
+// DescribeInput describes an input to people: type, default, allowed values and description.
+func DescribeInput(in *v1.InputDefinition) string {
+	text := cmp.Or(in.GetType(), "string")
+	switch {
+	case in.GetRequired():
+		text += ", required"
+	case in.GetDefault() != nil:
+		text += ", default " + jsonText(in.GetDefault().AsInterface())
+	}
+	if len(in.GetEnum()) > 0 {
+		var values []string
+		for _, value := range in.GetEnum() {
+			values = append(values, jsonText(value.AsInterface()))
+		}
+		text += ", one of " + strings.Join(values, ", ")
+	}
+	if in.GetPattern() != "" {
+		text += ", matching " + in.GetPattern()
+	}
+	if in.GetDescription() != "" {
+		text += ": " + in.GetDescription()
+	}
+	return text
+}
+
+func jsonText(value any) string {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(data)
 }
 
 // declared checks declared inputs.
