@@ -37,6 +37,7 @@ type fakeGateway struct {
 	onlyForced bool
 	deaf       bool          // a cancel gets no reply
 	held       chan struct{} // if not nil, a cancel counts when this is closed, unless its client has gone before
+	starting   chan struct{} // if not nil, a call that starts a run sends to this, and receives from it before the answer
 	inFinally  bool          // a cancel leaves finally running
 	cancel     chan struct{}
 	breaks     int    // number of watches and log streams that break after their first message

@@ -49,6 +49,14 @@ func requests[T proto.Message](f *fakeGateway) (found []T) {
 func (f *fakeGateway) followScript(next connect.UnaryFunc) connect.UnaryFunc {
 	return func(ctx context.Context, req connect.AnyRequest) (connect.AnyResponse, error) {
 		method := path.Base(req.Spec().Procedure)
+		if f.starting != nil && (method == "SubmitRun" || method == "RerunRun") {
+			f.starting <- struct{}{}
+			select {
+			case <-f.starting:
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
 		f.mu.Lock()
 		replies := f.replies[method]
 		if len(replies) == 0 {

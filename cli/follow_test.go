@@ -167,6 +167,44 @@ func TestInterruptsOfARunOnAGateway(t *testing.T) {
 	}
 }
 
+// TestInterruptWhileARunIsStartedCancelsIt checks that an interrupted command waits for the answer to the request that starts its run, and
+// that a command that does not get it says so.
+func TestInterruptWhileARunIsStartedCancelsIt(t *testing.T) {
+	t.Parallel()
+	file := write(t, "f.yaml", hello)
+	for name, test := range map[string]struct {
+		args   []string
+		second bool
+	}{
+		"run": {[]string{"run", file}, false}, "run detached": {[]string{"run", "--detach", file}, false},
+		"submit": {[]string{"submit", file}, false}, "rerun": {[]string{"runs", "rerun", fakeRun}, false},
+		"two interrupts": {[]string{"run", file}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := fake(t)
+			nightly(f)
+			f.untilCancel, f.starting = true, make(chan struct{})
+			c := start(t, nil, "", append(test.args, "--gateway", f.url)...)
+			<-f.starting
+			c.interrupt(exit.ErrInterrupted)
+			c.stderr.await(t, "for the gateway to say whether the run was started")
+			if test.second {
+				if !c.sys.secondSignal.fire() {
+					t.Error("a second signal ends the process at once")
+				}
+				c.ends(t, exit.CodeInterrupted, "the run may have been started, because the gateway at ")
+				return
+			}
+			f.starting <- struct{}{}
+			c.ends(t, exit.CodeInterrupted, "cancelling the run")
+			if len(f.cancelled) != 1 || !strings.HasPrefix(f.cancelled[0].GetId(), "nightly-") {
+				t.Errorf("cancelled %v", f.cancelled)
+			}
+		})
+	}
+}
+
 // TestFastSecondSignalDoesNotLoseTheCancellation checks that a second signal lets the gateway answer the request to cancel the run, even if
 // both signals come before the request is sent, and that the command then says what happens to the run.
 func TestFastSecondSignalDoesNotLoseTheCancellation(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"switchyard/workflows/definition/source"
 )
 
-// submitGrace is how long a submit may continue after an interrupt.
+// submitGrace is how long a submit to this process may continue after an interrupt.
 const submitGrace = 2 * time.Second
 
 // runFlags holds the flags of `run`.
@@ -148,11 +148,15 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 		return err
 	}
 	defer a.Close()
-	// The grace period lets an interrupted submit return the run, which is then cancelled. Otherwise the command could
-	// not know whether a run was started.
-	submitting, cancel := withGrace(cmd.Context(), submitGrace)
-	defer cancel()
-	res, err := client.Call(submitting, a, a.Runs.SubmitRun, req)
+	var res *v1.SubmitRunResponse
+	if local {
+		// The grace period lets an interrupted submit return the run, which is then cancelled.
+		submitting, cancel := withGrace(cmd.Context(), submitGrace)
+		defer cancel()
+		res, err = client.Call(submitting, a, a.Runs.SubmitRun, req)
+	} else {
+		res, err = startRun(cmd.Context(), sys, a, a.Runs.SubmitRun, req)
+	}
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ input is also that of the earlier run, except for the values given with --input.
 				return err
 			}
 		}
-		res, err := client.Call(ctx, a, a.Runs.RerunRun, req)
+		res, err := startRun(ctx, sys, a, a.Runs.RerunRun, req)
 		if err != nil {
 			return err
 		}
@@ -75,6 +75,10 @@ func inputsLike(values *structpb.Struct) *v1.Definition {
 // the run at its end if it follows the run.
 func startedRun(ctx context.Context, sys *system, a *client.Client, res *v1.SubmitRunResponse, format *output.Choice, watch bool, document map[string]any) error {
 	watcher := &follow.Watcher{Terminal: sys.terminal(), Client: a, Run: res.GetId(), Format: format.Value}
+	if ctx.Err() != nil && !res.GetExisted() {
+		watcher.OwnsRun = true // until now only this command knew the run
+		return watcher.Watch(ctx)
+	}
 	switch {
 	case watch && format.Value == output.JSON:
 		return watcher.Watch(ctx) // prints the run at its end as its document

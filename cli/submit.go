@@ -91,7 +91,7 @@ func (f *submitFlags) run(cmd *cobra.Command, sys *system, args []string) error 
 		printWarnings(sys, plan.GetName(), plan.GetWarnings())
 		return output.WritePlan(sys.stdout, plan)
 	}
-	res, err := client.Call(ctx, a, a.Runs.SubmitRun, req)
+	res, err := startRun(ctx, sys, a, a.Runs.SubmitRun, req)
 	if err != nil {
 		return withKeyRemedy(err, f.key, "use a different key for another definition or input")
 	}

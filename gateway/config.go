@@ -18,6 +18,7 @@ import (
 	"switchyard/gateway/edge"
 	"switchyard/gateway/nodes"
 	"switchyard/gateway/tokens"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
 )
 
@@ -49,6 +50,8 @@ type Config struct {
 	// no message.
 	Targets *notifications.Targets
 	Sender  *notifications.Sender
+	// Notify holds the entries of the fleet: whom to tell about all runs. Targets that they name are looked for.
+	Notify []*v1.Notification
 	// ExternalURL returns the URL at which people open the page, or "" if it is not known. Default: it is not known.
 	ExternalURL func() string
 	// ApproveUserRuns makes runs that users submit wait for the approval of an operator, and keeps the sessions of users out of

@@ -45,6 +45,7 @@ func (g *Gateway) Listen(ctx context.Context, address string) (*Server, error) {
 		host = "127.0.0.1"
 	}
 	address = net.JoinHostPort(host, port)
+	g.warnOfTargets(ctx)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return nil, fmt.Errorf("address %s is already in use; choose another port for the gateway, or stop the process that listens there: %w", address, err)

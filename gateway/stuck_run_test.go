@@ -8,6 +8,7 @@ import (
 
 	"connectrpc.com/connect"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/store/storekey"
 	"switchyard/gateway/runview"
@@ -110,11 +111,15 @@ func TestForceKeepsTheProgressOfEachRun(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	id := names.NewRunID("again")
-	in := &historyv1.RunInput{Definition: &v1.Definition{Name: "again", Tasks: map[string]*v1.TaskDefinition{"build": {Type: "shell"}, "test": {Type: "shell"}}}}
+	in := &historyv1.RunInput{Definition: &v1.Definition{Name: "again", Tasks: map[string]*v1.TaskDefinition{"build": {Type: "shell"}, "test": {Type: "shell"}}, Finally: map[string]*v1.TaskDefinition{"tidy": {Type: "shell"}}}}
 	for _, state := range []string{"completed", "failed"} {
-		run := execute(t, client.StartWorkflowOptions{ID: id}, names.RunWorkflow, in)
+		run, build := execute(t, client.StartWorkflowOptions{ID: id}, names.RunWorkflow, in), &v1.Task{State: state, Type: "shell"}
+		hasBegun := state == "failed"
+		if hasBegun {
+			build.StartedAt = timestamppb.Now()
+		}
 		signal(t, id, setSignal, &historyv1.StatusResponse{
-			Run: &v1.Run{Tasks: map[string]*v1.Task{"build": {State: state, Type: "shell"}}}, Claims: map[string]int32{"build": 1}, Chain: run.GetRunID(),
+			Run: &v1.Run{Tasks: map[string]*v1.Task{"build": build}}, Claims: map[string]int32{"build": 1}, Chain: run.GetRunID(),
 		})
 		// A forced cancellation does not wait long for an answer, so the gateway must have read the whole run.
 		eventually(t, "the gateway has read the whole run", func() bool {
@@ -123,7 +128,9 @@ func TestForceKeepsTheProgressOfEachRun(t *testing.T) {
 			after := f.describe(t, id)
 			return after.GetPendingWorkflowTask() == nil && before.GetWorkflowExecutionInfo().GetHistoryLength() == after.GetWorkflowExecutionInfo().GetHistoryLength()
 		})
-		do(t, f.client.CancelRun, &v1.CancelRunRequest{Id: id, Force: true})
+		if res := do(t, f.client.CancelRun, &v1.CancelRunRequest{Id: id, Force: true}); res.GetFinallyLeftOut() != hasBegun {
+			t.Errorf("%s: finally, which can run only after a run that has begun, is recommended: %t", state, res.GetFinallyLeftOut())
+		}
 		kept, err := f.reader.LastStatus(t.Context(), f.describe(t, id))
 		if got := kept.GetRun().GetTasks()["build"].GetState(); err != nil || got != state {
 			t.Errorf("build is kept as %s, %v; want %s", got, err, state)

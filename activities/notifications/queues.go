@@ -13,6 +13,7 @@ const firstMean = time.Second
 type queues struct {
 	mu      sync.Mutex
 	targets map[string]*queue // by name; as many as there are names of targets
+	taken   sync.WaitGroup    // counts the deliveries in progress to all targets
 }
 
 type queue struct {
@@ -43,7 +44,9 @@ func (q *queues) enter(target string, isFirst bool, now func() time.Time) (leave
 		return nil, line.tail.Sub(began)
 	}
 	line.inProgress++
+	q.taken.Add(1)
 	return func() {
+		defer q.taken.Done()
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		line.inProgress--

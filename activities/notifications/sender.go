@@ -19,9 +19,11 @@ const (
 	// sendsAtOnce is how many deliveries to one target are in progress at once. It spares the receiver of a fleet whose runs all fail at
 	// the same moment.
 	sendsAtOnce = 16
+	// closeTimeout is how long Close waits for deliveries in progress.
+	closeTimeout = 10 * time.Second
 )
 
-// Sender sends messages to targets. It is safe for concurrent use. Close releases its connections.
+// Sender sends messages to targets. It is safe for concurrent use.
 type Sender struct {
 	targets *Targets
 	vault   *vault.Vault
@@ -45,8 +47,19 @@ func NewSender(targets *Targets, v *vault.Vault, allow hostlist.List, now func()
 	return s
 }
 
-// Close closes idle connections.
-func (s *Sender) Close() { s.client.CloseIdleConnections() }
+// Close waits until all places at targets are free again, for up to 10 s, and closes idle connections. No place may be taken meanwhile.
+func (s *Sender) Close() {
+	free := make(chan struct{})
+	go func() {
+		s.queues.taken.Wait()
+		close(free)
+	}()
+	select {
+	case <-free:
+	case <-time.After(closeTimeout):
+	}
+	s.client.CloseIdleConnections()
+}
 
 // Enter takes a place at a target, for a message that comes for the first time or again. leave frees the place. If it is nil, too many
 // other messages are on their way to the target, and the message is to come again after wait.

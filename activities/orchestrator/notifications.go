@@ -41,6 +41,12 @@ const (
 	recentRuns = 100
 )
 
+// askTimeout limits the question to a run whether it still waits for an approval.
+const askTimeout = 10 * time.Second
+
+// errDecided is why a message that asks for an approval is not sent.
+var errDecided = errors.New("it was decided before the message could be delivered")
+
 // lastTries is the longest time between two tries, unless the receiver asks for more.
 const lastTries = 10 * time.Minute
 
@@ -148,7 +154,7 @@ func (n *Notifier) failedTasks(ctx context.Context, in *historyv1.NotifyInput, h
 	case err == nil:
 		add(&status)
 	case errors.Is(err, store.ErrNotFound) && run.GetId() != "":
-		if err := n.eachStatus(ctx, in, add); err != nil {
+		if err := n.eachStatus(ctx, run.GetId(), run.GetGeneration(), add); err != nil {
 			n.Logger.Warn("a notification does not name the failed tasks of a run without a final status", "run", run.GetId(), "error", err)
 		}
 	case !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrUnreadable):
@@ -157,10 +163,10 @@ func (n *Notifier) failedTasks(ctx context.Context, in *historyv1.NotifyInput, h
 	return failed, nil
 }
 
-// eachStatus asks a run for its tasks, part by part. It stops at the answer of another generation.
-func (n *Notifier) eachStatus(ctx context.Context, in *historyv1.NotifyInput, add func(*historyv1.StatusResponse)) error {
+// eachStatus asks a generation of a run for its tasks, part by part. It stops at the answer of another generation.
+func (n *Notifier) eachStatus(ctx context.Context, run string, generation int32, add func(*historyv1.StatusResponse)) error {
 	for since := int64(0); ; {
-		value, err := n.Client.QueryWorkflow(ctx, in.GetRun().GetId(), "", names.StatusQuery, &historyv1.StatusRequest{Since: since})
+		value, err := n.Client.QueryWorkflow(ctx, run, "", names.StatusQuery, &historyv1.StatusRequest{Since: since})
 		if err != nil {
 			return err
 		}
@@ -168,7 +174,7 @@ func (n *Notifier) eachStatus(ctx context.Context, in *historyv1.NotifyInput, ad
 		if err := value.Get(&status); err != nil {
 			return err
 		}
-		if status.GetRun().GetGeneration() != in.GetRun().GetGeneration() {
+		if status.GetRun().GetGeneration() != generation {
 			return nil
 		}
 		add(&status)
@@ -205,19 +211,75 @@ type tries struct {
 }
 
 // Send tries once to deliver a message, and records in the store what became of it. It asks for another try if too many messages are
-// on their way to the target.
+// on their way to the target, or if its worker is stopping. A delivery outlives its worker: if it were cut off, the receiver might get
+// the message again from the next leader.
 func (n *Notifier) Send(ctx context.Context, req *historyv1.SendNotificationRequest) error {
+	info, stopping := activity.GetInfo(ctx), activity.GetWorkerStopChannel(ctx)
+	if isClosed(stopping) {
+		return temporal.NewApplicationErrorWithOptions("this process is stopping", "Stopping", temporal.ApplicationErrorOptions{NextRetryDelay: time.Millisecond, Category: temporal.ApplicationErrorCategoryBenign})
+	}
+	leave, wait := n.Sender.Enter(req.GetMessage().GetTarget(), info.Attempt == 1)
+	if leave == nil {
+		return temporal.NewApplicationErrorWithOptions("many other messages are on their way to the target", "InLine", temporal.ApplicationErrorOptions{NextRetryDelay: wait})
+	}
+	defer leave()
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), info.Deadline)
+	defer cancel()
+	if info.Attempt > 1 && n.isDecided(ctx, req) {
+		n.record(ctx, req, notification.Outcome{Target: req.GetMessage().GetTarget(), Event: req.GetMessage().GetEvent(), Err: errDecided, IsLast: true})
+		return nil
+	}
+	err := n.deliver(ctx, req)
+	if !isClosed(stopping) {
+		return err
+	}
+	// The worker would report after leave, when the process may have ended.
+	if err := n.Client.CompleteActivity(ctx, info.TaskToken, nil, err); err != nil {
+		n.Logger.Warn("cannot report the outcome of a delivery; the receiver may get the message again", "run", req.GetNotice().GetRun(), "target", req.GetMessage().GetTarget(), "error", err)
+	}
+	return activity.ErrResultPending
+}
+
+// isDecided reports whether a message asks for an approval that its run no longer waits for. An approval about which nothing can be found
+// out counts as open.
+func (n *Notifier) isDecided(ctx context.Context, req *historyv1.SendNotificationRequest) bool {
+	notice := req.GetNotice()
+	if req.GetMessage().GetEvent() != v1.NotifyApproval {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	desc, err := n.Client.DescribeWorkflowExecution(ctx, notice.GetRun(), "")
+	if err != nil || desc.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return err == nil
+	}
+	isAnswered, isDecided := false, false
+	err = n.eachStatus(ctx, notice.GetRun(), notice.GetGeneration(), func(status *historyv1.StatusResponse) {
+		state := status.GetRun().GetApproval().GetState()
+		isAnswered = true
+		isDecided = isDecided || v1.IsTaskTerminal(status.GetRun().GetTasks()[notice.GetTask()].GetState()) || notice.GetTask() == "" && state != "" && state != v1.ApprovalPending
+	})
+	return err == nil && (isDecided || !isAnswered) // a run that does not answer for its generation is in a later one
+}
+
+// isClosed reports whether a channel that carries nothing is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// deliver sends a message to its target, and records what became of it.
+func (n *Notifier) deliver(ctx context.Context, req *historyv1.SendNotificationRequest) error {
 	var so tries
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &so); err != nil {
 			return err
 		}
 	}
-	leave, wait := n.Sender.Enter(req.GetMessage().GetTarget(), activity.GetInfo(ctx).Attempt == 1)
-	if leave == nil {
-		return temporal.NewApplicationErrorWithOptions("many other messages are on their way to the target", "InLine", temporal.ApplicationErrorOptions{NextRetryDelay: wait})
-	}
-	defer leave()
 	answer, err := n.Sender.Send(ctx, req.GetNotice(), req.GetMessage(), so.Told...)
 	n.record(ctx, req, n.outcome(ctx, req.GetMessage().GetTarget(), req.GetMessage().GetEvent(), answer, err))
 	if err == nil {

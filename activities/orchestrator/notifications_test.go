@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -85,6 +88,71 @@ func TestTasksThatADeadlineCutOffAreNamed(t *testing.T) {
 	var plan historyv1.NotificationPlan
 	if err := value.Get(&plan); err != nil || len(plan.GetMessages()) != 1 || len(plan.GetNotice().GetFailed()) != 1 || plan.GetNotice().GetFailed()[0].GetName() != "test" {
 		t.Errorf("%v: %v", err, &plan)
+	}
+}
+
+func TestNoDeliveryBeginsInAStoppingProcess(t *testing.T) {
+	stopping := make(chan struct{})
+	close(stopping)
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	env.SetWorkerStopChannel(stopping)
+	n := &Notifier{} // without a sender
+	env.RegisterActivity(n.Send)
+	_, err := env.ExecuteActivity(n.Send, &historyv1.SendNotificationRequest{})
+	if again, ok := errors.AsType[*temporal.ApplicationError](err); !ok || again.NonRetryable() || again.NextRetryDelay() > time.Second {
+		t.Errorf("another try at once should be asked for: %v", err)
+	}
+}
+
+// waitingRun is a client of one run.
+type waitingRun struct {
+	client.Client
+	state  enumspb.WorkflowExecutionStatus
+	status *historyv1.StatusResponse // nil if the run does not answer
+}
+
+func (r waitingRun) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	return &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Status: r.state}}, nil
+}
+
+func (r waitingRun) QueryWorkflow(context.Context, string, string, string, ...any) (converter.EncodedValue, error) {
+	if r.status == nil {
+		return nil, errors.New("the run does not answer")
+	}
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(r.status)
+	return client.NewValue(payloads), err
+}
+
+func TestOnlyApprovalsThatAreKnownToBeDecidedAreNotAskedFor(t *testing.T) {
+	const open = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	task := func(state string) *historyv1.StatusResponse {
+		return &historyv1.StatusResponse{Run: &v1.Run{Generation: 1, Tasks: map[string]*v1.Task{"ask": {State: state}}}}
+	}
+	run := func(state string) *historyv1.StatusResponse {
+		return &historyv1.StatusResponse{Run: &v1.Run{Generation: 1, Approval: &v1.RunApproval{State: state}}}
+	}
+	for name, c := range map[string]struct {
+		event, task string
+		run         waitingRun
+		want        bool
+	}{
+		"open task":            {v1.NotifyApproval, "ask", waitingRun{state: open, status: task(v1.TaskPaused)}, false},
+		"approved task":        {v1.NotifyApproval, "ask", waitingRun{state: open, status: task(v1.TaskCompleted)}, true},
+		"rejected task":        {v1.NotifyApproval, "ask", waitingRun{state: open, status: task(v1.TaskRejected)}, true},
+		"unknown task":         {v1.NotifyApproval, "each[3]", waitingRun{state: open, status: task(v1.TaskCompleted)}, false},
+		"open run":             {v1.NotifyApproval, "", waitingRun{state: open, status: run(v1.ApprovalPending)}, false},
+		"approved run":         {v1.NotifyApproval, "", waitingRun{state: open, status: run(v1.ApprovalApproved)}, true},
+		"closed run":           {v1.NotifyApproval, "", waitingRun{state: enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED}, true},
+		"no answer":            {v1.NotifyApproval, "ask", waitingRun{state: open}, false},
+		"later generation":     {v1.NotifyApproval, "ask", waitingRun{state: open, status: &historyv1.StatusResponse{Run: &v1.Run{Generation: 2}}}, true},
+		"not about approvals":  {v1.NotifyLate, "ask", waitingRun{state: open, status: task(v1.TaskCompleted)}, false},
+		"run without approval": {v1.NotifyApproval, "", waitingRun{state: open, status: task(v1.TaskPaused)}, false},
+	} {
+		n := &Notifier{Client: c.run}
+		req := &historyv1.SendNotificationRequest{Notice: &historyv1.Notice{Run: "ci-1", Generation: 1, Task: c.task}, Message: &historyv1.NotificationMessage{Event: c.event}}
+		if got := n.isDecided(t.Context(), req); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
 	}
 }
 

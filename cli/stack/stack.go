@@ -161,7 +161,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	s.vault = vault.New(s.store, cmp.Or(cfg.SecretsKey, filepath.Join(private.dir, "secrets-key")), time.Now)
 	targets := notifications.NewTargets(s.store, time.Now)
 	sender := notifications.NewSender(targets, s.vault, cfg.NotifyAllow, time.Now)
-	s.addCloser("connections to notification targets", func() error { sender.Close(); return nil })
+	s.closers = append(s.closers, closer{name: "deliveries of notifications", timeout: deliveriesStopTimeout, stop: func() error { sender.Close(); return nil }})
 	if cfg.Control {
 		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Version: cfg.Version, Role: cfg.Role, Retention: cfg.Retention, CleanupInterval: cfg.CleanupInterval, Leader: cfg.Leader, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore, GrantNodes: cfg.Auth.Tokens, Notify: cfg.Notify, ExternalURL: func() string { return s.externalURL(cfg) }, Sender: sender, ServerStarted: serverStarted})
 		if err != nil {
@@ -180,7 +180,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 			Version: cfg.Version,
 			Client:  s.conn, Namespace: s.conn.Namespace, Store: s.store, Logger: cfg.Logger,
 			Metrics: figures, Observer: cfg.Role == workers.RoleObserver, Hosts: cfg.AllowedHosts, Defaults: cfg.Defaults,
-			Vault: s.vault, Targets: targets, Sender: sender, ExternalURL: func() string { return s.externalURL(cfg) },
+			Vault: s.vault, Targets: targets, Sender: sender, Notify: cfg.Notify, ExternalURL: func() string { return s.externalURL(cfg) },
 		}
 		if s.temporal != nil {
 			serve.TemporalFault = s.temporal.Fault

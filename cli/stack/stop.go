@@ -22,6 +22,8 @@ const (
 	partStopTimeout = 5 * time.Second
 	// nodesStopTimeout bounds the stop of the nodes: a task gets 10 s between its stop signal and SIGKILL, unless it sets more.
 	nodesStopTimeout = 11 * time.Second
+	// deliveriesStopTimeout bounds the stop of the sender of notifications, which waits up to 10 s for deliveries in progress.
+	deliveriesStopTimeout = 11 * time.Second
 	// leastStopTimeout is what a part still gets after the others have used up the total time.
 	leastStopTimeout = 200 * time.Millisecond
 	// stopWarning is how long the stop of a part may take before it is logged.

@@ -108,6 +108,9 @@ func (a *agent) applyDecision(ctx context.Context, m *a2a.Message) error {
 
 // decideRun approves or rejects the start of a run.
 func (a *agent) decideRun(ctx context.Context, run string, d decision) error {
+	if d.task != "" || d.input != nil {
+		return errorf(a2a.ErrInvalidParams, "task %s waits for the approval of the whole run, which has no inputs; leave `task` and `input` out to decide about all of it", run)
+	}
 	if d.approve {
 		_, err := a.Runs.ApproveRun(ctx, connect.NewRequest(&v1.ApproveRunRequest{Id: run, Reason: d.reason, DefinitionVersion: d.version}))
 		return err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/structpb"
 
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -42,6 +43,11 @@ func TestApprovalInstancesAreDecidedByName(t *testing.T) {
 	for task, want := range map[string]string{"": "instances of gate are pending; name one, such as gate[0]", "gate": "such as gate[0]", "door[0]": "is not a pending approval", "gate[1]": "there is no instance"} {
 		if err := a.decideTask(t.Context(), o, decision{approve: true, task: task}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", task, err, want)
+		}
+	}
+	for _, d := range []decision{{approve: true, task: "gate[1]"}, {approve: true, input: &structpb.Struct{}}, {task: "gate[1]"}} {
+		if err := a.decideRun(t.Context(), "r", d); err == nil || !strings.Contains(err.Error(), "waits for the approval of the whole run") {
+			t.Errorf("%+v of a run: %v", d, err)
 		}
 	}
 	if runs.last != "approve gate[1]" {

@@ -57,7 +57,21 @@ func (f forcedCancel) cancel(ctx context.Context, id, reason string) (*v1.Cancel
 	if t.root && status != nil {
 		f.saveTerminated(ctx, id, status)
 	}
-	return &v1.CancelRunResponse{Id: id, Children: int32(t.children), Attempts: int32(t.attempts), FinallyLeftOut: f.hasFinally(ctx, id)}, nil
+	return &v1.CancelRunResponse{Id: id, Children: int32(t.children), Attempts: int32(t.attempts), FinallyLeftOut: hasBegun(status) && f.hasFinally(ctx, id)}, nil
+}
+
+// hasBegun reports whether a task of a run could start, as far as its status is known.
+func hasBegun(status *historyv1.StatusResponse) bool {
+	tasks := status.GetRun().GetTasks()
+	if status == nil || int(status.GetTaskCount()) > len(tasks) {
+		return true
+	}
+	for _, task := range tasks {
+		if runview.HasBegun(task) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasFinally reports whether the definition of a run has `finally`, as far as it can be read.

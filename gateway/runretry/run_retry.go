@@ -113,7 +113,7 @@ func rerunOf(v *runview.View, req *v1.RetryRunRequest) (*historyv1.Rerun, error)
 // hasBegun reports whether a task of an ended run could start in any generation.
 func hasBegun(v *runview.View) bool {
 	for _, t := range v.Tasks {
-		if t.Task.GetQueuedAt() != nil || t.Task.GetStartedAt() != nil || t.Task.GetCount() > 0 || len(t.Task.GetAttempts()) > 0 {
+		if runview.HasBegun(t.Task) {
 			return true
 		}
 	}

@@ -311,3 +311,8 @@ func (v *View) HasPartitions() bool {
 	}
 	return false
 }
+
+// HasBegun reports whether a task could start in any generation of its run.
+func HasBegun(task *v1.Task) bool {
+	return task.GetQueuedAt() != nil || task.GetStartedAt() != nil || task.GetCount() > 0 || len(task.GetAttempts()) > 0
+}

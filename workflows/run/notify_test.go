@@ -174,6 +174,40 @@ notify:
 	h.Wait()
 }
 
+// TestDecidedApprovalIsNoLongerAskedFor checks that a message that its receiver refused is not sent again once the approval is decided.
+func TestDecidedApprovalIsNoLongerAskedFor(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"after": {{Block: true}}})
+	c.Start("a")
+	hook, target := newReceiver(c, 100)
+	h := c.Submit(c.Input(fmt.Sprintf(`
+name: stale
+tasks:
+  ask: { type: approval, spec: { message: "Deploy?" } }
+  after: { type: shell, dependsOn: [ask], spec: { command: x } }
+notify: [{ to: %s, on: [waiting_approval] }]
+`, target)))
+	workertest.Eventually(t, "the first try fails", func() bool {
+		hook.mu.Lock()
+		defer hook.mu.Unlock()
+		return len(hook.keys) > 0
+	})
+	if err := sendDecision(h, names.ApproveUpdate, signedDecision(h, "bob", v1.RoleOperator, "ask", v1.ApprovalApproved)); err != nil {
+		t.Fatal(err)
+	}
+	c.AwaitRunning("after")
+	if err := c.Conn.GetWorkflow(t.Context(), names.NotifyWorkflowID(h.ID, 0, v1.NotifyApproval, "ask"), "").Get(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	var events historyv1.EventSlice
+	err := c.Store.GetMessage(t.Context(), storekey.Notified(h.Home(), 0, names.NotificationKey(h.Home(), 0, v1.NotifyApproval, "ask", target)), &events)
+	if n := len(events.GetEvents()); err != nil || n == 0 || !strings.Contains(events.GetEvents()[n-1].GetDetail(), "it was decided before the message could be delivered") {
+		t.Errorf("%v: the events are %v", err, events.GetEvents())
+	}
+	c.Fake.Release("after")
+	h.Wait()
+}
+
 // TestLateAndRecoveredRunsAreTold checks the messages about an open run that is late, and about a run that completes after the one before
 // it has failed.
 func TestLateAndRecoveredRunsAreTold(t *testing.T) {
