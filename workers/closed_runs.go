@@ -8,10 +8,8 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/store"
@@ -21,7 +19,6 @@ import (
 	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 	"switchyard/workflows/notification"
-	"switchyard/workflows/options"
 	"switchyard/workflows/visibility"
 )
 
@@ -39,6 +36,7 @@ type closedRuns struct {
 	client *Connection
 	store  *store.Store
 	notify []*v1.Notification // the entries of the fleet
+	outbox *outbox
 	log    *slog.Logger
 	done   map[string]time.Time // the executions that were looked at, by run ID, with their close times
 }
@@ -88,7 +86,7 @@ func (c *closedRuns) look(ctx context.Context, since time.Time) error {
 	}
 }
 
-// tell starts the workflow that tells people about the end of a run, unless the run continues in a newer execution.
+// tell tells people about the end of a run, unless the run continues in a newer execution.
 func (c *closedRuns) tell(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -120,20 +118,7 @@ func (c *closedRuns) tell(ctx context.Context, info *workflowpb.WorkflowExecutio
 		Id: id, Name: in.GetDefinition().GetName(), State: v1.RunFailed, Reason: reason, Error: text, Generation: in.GetGeneration(),
 		Trigger: known.Trigger, SubmittedBy: known.Owner, Batch: known.Batch, Input: notification.Input(in),
 	}}
-	return startNotify(ctx, c.client, names.NotifyWorkflowID(id, in.GetGeneration(), v1.NotifyFailed, ""), "end of "+id, message)
-}
-
-// startNotify starts the workflow that tells people about an event, unless it has been started before.
-func startNotify(ctx context.Context, c client.Client, id, summary string, in *historyv1.NotifyInput) error {
-	_, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: id, TaskQueue: names.ControlQueue, WorkflowTaskTimeout: leaderTaskTimeout,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, WorkflowExecutionErrorWhenAlreadyStarted: true, StaticSummary: summary,
-		Priority: options.NotifyPriority(),
-	}, names.NotifyWorkflow, in)
-	if _, told := err.(*serviceerror.WorkflowExecutionAlreadyStarted); told {
-		return nil
-	}
-	return err
+	return c.outbox.Tell(ctx, message)
 }
 
 // input returns the input of an execution of a run, with its chain.

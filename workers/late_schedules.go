@@ -13,7 +13,6 @@ import (
 	"switchyard/activities/schedules"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
-	"switchyard/workflows/names"
 	"switchyard/workflows/notification"
 )
 
@@ -31,6 +30,7 @@ type lateSchedules struct {
 	library   *library.Library
 	schedules *schedules.Schedules
 	notify    []*v1.Notification // the entries of the fleet
+	outbox    *outbox
 	log       *slog.Logger
 	count     atomic.Int64
 	// told has the time since which each late schedule is late, by id, once people are told.
@@ -85,7 +85,7 @@ func (l *lateSchedules) look(ctx context.Context) {
 	l.count.Store(int64(len(late)))
 }
 
-// tell starts the workflow that tells people about a late schedule, if the definition or the fleet names anyone for it.
+// tell tells people about a late schedule, if the definition or the fleet names anyone for it.
 func (l *lateSchedules) tell(ctx context.Context, s *v1.Schedule) error {
 	since := s.GetLateSince().AsTime()
 	if time.Since(since) > lateNotice {
@@ -102,7 +102,7 @@ func (l *lateSchedules) tell(ctx context.Context, s *v1.Schedule) error {
 	if in == nil {
 		return nil
 	}
-	return startNotify(ctx, l.client, names.NotifyScheduleID(s.GetWorkflow(), since), "late schedule of "+s.GetWorkflow(), in)
+	return l.outbox.Tell(ctx, in)
 }
 
 // lateNotification returns what people are told about a late schedule, or nil if there is no one to tell.

@@ -74,8 +74,9 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	})
 	t.fleet = newFleet(cfg.Client, t.place, cfg.Logger)
 	t.stuck = &stuckRuns{client: cfg.Client, log: cfg.Logger}
+	out := newOutbox(cfg.Client, cfg.Store, cfg.Logger)
 	stored := library.New(cfg.Client, cfg.Client.Namespace)
-	t.late = &lateSchedules{client: cfg.Client, library: stored, schedules: schedules.New(cfg.Client, cfg.Client.Namespace), notify: cfg.Notify, log: cfg.Logger}
+	t.late = &lateSchedules{client: cfg.Client, library: stored, schedules: schedules.New(cfg.Client, cfg.Client.Namespace), notify: cfg.Notify, outbox: out, log: cfg.Logger}
 	control := &orchestrator.Control{Client: cfg.Client, Store: cfg.Store, Evaluator: condition.NewEvaluator(), Placement: t.place, Metrics: cfg.Metrics, Logger: cfg.Logger, Notify: cfg.Notify, Signer: signing.New(cfg.Store, time.Now)}
 
 	t.worker = worker.New(cfg.Client.Client, names.ControlQueue, worker.Options{
@@ -128,6 +129,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 		names.DiscardActivity:        kept.Discard,
 
 		names.FleetNotifyActivity:      control.FleetNotify,
+		names.TellActivity:             out.Tell,
 		names.PlanNotificationActivity: notifier.Plan,
 		names.SendNotificationActivity: notifier.Send,
 	} {
@@ -146,8 +148,9 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	})
 	t.loops.Go(func() { t.stuck.watch(ctx) })
 	t.loops.Go(func() { t.late.watch(ctx) })
+	t.loops.Go(func() { out.run(ctx) })
 	t.loops.Go(func() {
-		(&closedRuns{client: cfg.Client, store: cfg.Store, notify: cfg.Notify, log: cfg.Logger, done: map[string]time.Time{}}).watch(ctx)
+		(&closedRuns{client: cfg.Client, store: cfg.Store, notify: cfg.Notify, outbox: out, log: cfg.Logger, done: map[string]time.Time{}}).watch(ctx)
 	})
 	t.loops.Go(func() { newCollector(cfg.Client, cfg.Store, cfg.Retention, cfg.CleanupInterval, cfg.Logger).run(ctx) })
 	return t, nil

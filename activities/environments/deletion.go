@@ -27,7 +27,7 @@ func (l *Library) DeleteArchive(ctx context.Context, archive string) error {
 	if !storekey.IsEnvironmentArchive(archive) {
 		return nil
 	}
-	if err := l.store.DeleteEnvironmentValue(ctx, storekey.EnvironmentOwner(archive)); err != nil {
+	if err := l.store.Delete(ctx, storekey.EnvironmentOwner(archive)); err != nil {
 		return err
 	}
 	kept, err := l.listWhole(ctx)
@@ -122,7 +122,7 @@ func (l *Library) deleteIf(ctx context.Context, archive string, chosen func(key 
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(deletesAtOnce)
 	for _, key := range keys {
-		group.Go(func() error { return l.store.DeleteEnvironmentValue(ctx, key) })
+		group.Go(func() error { return l.store.Delete(ctx, key) })
 	}
 	return group.Wait()
 }

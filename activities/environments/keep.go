@@ -59,7 +59,7 @@ func (l *Library) Keep(ctx context.Context, e *v1.Environment) (*v1.Environment,
 	// DeleteArchive removes the owner first, then looks for a name that has the archive, and only then deletes the parts. So of
 	// Keep and a concurrent DeleteArchive at least one sees the other.
 	if _, err := l.Owner(ctx, archiveOf(e.GetArchive())); errors.Is(err, executor.ErrNoEnvironment) {
-		undo := l.store.DeleteEnvironmentValue
+		undo := l.store.Delete
 		if older != nil {
 			undo = func(ctx context.Context, key string) error { return l.store.PutMessage(ctx, key, older) }
 		}
@@ -125,7 +125,7 @@ func (l *Library) CheckParts(ctx context.Context, e *v1.Environment) error {
 // settle ends the reservation of an archive and deletes all its copies other than kept.
 func (l *Library) settle(ctx context.Context, kept string) error {
 	archive := archiveOf(kept)
-	if err := l.store.DeleteEnvironmentValue(ctx, storekey.EnvironmentOwner(archive)); err != nil {
+	if err := l.store.Delete(ctx, storekey.EnvironmentOwner(archive)); err != nil {
 		return err
 	}
 	return l.deleteIf(ctx, archive, func(key string) bool {

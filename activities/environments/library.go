@@ -98,7 +98,7 @@ func (l *Library) Delete(ctx context.Context, name string) (*v1.Environment, err
 	if err != nil {
 		return nil, err
 	}
-	if err := l.store.DeleteEnvironmentValue(ctx, storekey.EnvironmentName(name)); err != nil {
+	if err := l.store.Delete(ctx, storekey.EnvironmentName(name)); err != nil {
 		return nil, err
 	}
 	return e, l.deleteBelow(ctx, archiveOf(e.GetArchive()))

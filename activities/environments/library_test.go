@@ -145,7 +145,7 @@ func TestNewerVersionReplacesTheOlder(t *testing.T) {
 	if n, err := l.Clean(t.Context(), time.Now().Add(time.Hour)); n != 0 || err == nil || !strings.Contains(err.Error(), "which archives are in use") {
 		t.Errorf("%d cleaned beside a broken one, %v", n, err)
 	}
-	if err := l.store.DeleteEnvironmentValue(t.Context(), storekey.EnvironmentName("broken")); err != nil {
+	if err := l.store.Delete(t.Context(), storekey.EnvironmentName("broken")); err != nil {
 		t.Fatal(err)
 	}
 	// The archive that was not kept remains until Clean or DeleteArchive removes it.
@@ -193,14 +193,14 @@ func TestOnlyWholeReservedArchivesAreKept(t *testing.T) {
 	l := open(t)
 	first := l.keep(t, "desk", 0, content(7))
 	missing := l.write(t, "desk", 1, content(2*PartBytes))
-	if err := l.store.DeleteEnvironmentValue(t.Context(), storekey.EnvironmentPart(missing.GetArchive(), 0)); err != nil {
+	if err := l.store.Delete(t.Context(), storekey.EnvironmentPart(missing.GetArchive(), 0)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Keep(t.Context(), missing); !errors.Is(err, ErrIncomplete) {
 		t.Errorf("without a part: %v", err)
 	}
 	given := l.write(t, "desk", 1, content(3))
-	if err := l.store.DeleteEnvironmentValue(t.Context(), storekey.EnvironmentOwner(archiveOf(given.GetArchive()))); err != nil {
+	if err := l.store.Delete(t.Context(), storekey.EnvironmentOwner(archiveOf(given.GetArchive()))); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.Keep(t.Context(), given); !errors.Is(err, ErrNotReserved) {

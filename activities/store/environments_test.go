@@ -28,7 +28,7 @@ func TestDeletedEnvironmentValueIsGoneAndItsNeighboursStay(t *testing.T) {
 			}
 			for range 2 {
 				for _, key := range []string{first, short} {
-					if err := s.DeleteEnvironmentValue(t.Context(), key); err != nil {
+					if err := s.Delete(t.Context(), key); err != nil {
 						t.Errorf("%s: %v", location, err)
 					}
 					if _, err := s.Get(t.Context(), key); !errors.Is(err, ErrNotFound) {
@@ -42,7 +42,7 @@ func TestDeletedEnvironmentValueIsGoneAndItsNeighboursStay(t *testing.T) {
 				}
 			}
 		}
-		if err := s.DeleteEnvironmentValue(t.Context(), storekey.Result("ci-0k", 0, "build", 0)); err == nil {
+		if err := s.Delete(t.Context(), storekey.Result("ci-0k", 0, "build", 0)); err == nil {
 			t.Errorf("%s: the value of a run is deleted", location)
 		}
 	}

@@ -140,10 +140,10 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	return nil
 }
 
-// DeleteEnvironmentValue removes the value of an environment's key, if there is one. A gateway does not support it.
-func (s *Store) DeleteEnvironmentValue(ctx context.Context, key string) error {
-	if !strings.HasPrefix(key, storekey.EnvironmentsPrefix) {
-		return fmt.Errorf("delete %s: it is not a key of an environment", key)
+// Delete removes the value of a key of an environment or of the outbox, if there is one. A gateway does not support it.
+func (s *Store) Delete(ctx context.Context, key string) error {
+	if !strings.HasPrefix(key, storekey.EnvironmentsPrefix) && !strings.HasPrefix(key, storekey.OutboxPrefix) {
+		return fmt.Errorf("delete %s: it is neither a key of an environment nor one of the outbox", key)
 	}
 	if err := s.backend.delete(ctx, key); err != nil {
 		return fmt.Errorf("delete %s: %w", key, err)

@@ -139,7 +139,7 @@ func TestNodeStoresTheArchiveThatIsReservedForIt(t *testing.T) {
 			wantCode(t, "node a lists "+prefix, err, connect.CodeInvalidArgument)
 		}
 	}
-	if err := a.DeleteEnvironmentValue(t.Context(), part); err == nil {
+	if err := a.Delete(t.Context(), part); err == nil {
 		t.Error("node a deletes a part")
 	}
 	if _, err := library.Keep(t.Context(), e); err != nil {

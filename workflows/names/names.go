@@ -68,6 +68,8 @@ const (
 
 	// FleetNotifyActivity takes nothing and returns a FleetNotify.
 	FleetNotifyActivity = "FleetNotify"
+	// TellActivity puts a NotifyInput into the outbox, from which the leader starts the workflow Notify. It returns nothing.
+	TellActivity = "Tell"
 	// PlanNotificationActivity takes a NotifyInput and returns a NotificationPlan.
 	PlanNotificationActivity = "PlanNotification"
 	// SendNotificationActivity takes a SendNotificationRequest and returns nothing.

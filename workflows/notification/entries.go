@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"cmp"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -8,6 +9,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // OfRun returns the entries that apply to a run: those of its definition, then those of the fleet. The fleet's do not apply to a run
@@ -28,6 +30,19 @@ func Input(in *historyv1.RunInput) *structpb.Struct {
 		return nil
 	}
 	return in.GetInput()
+}
+
+// WorkflowID returns the ID of the workflow that tells people about an event.
+func WorkflowID(in *historyv1.NotifyInput) string {
+	if run := in.GetRun(); run.GetId() != "" {
+		return names.NotifyWorkflowID(run.GetId(), run.GetGeneration(), in.GetEvent(), in.GetTask())
+	}
+	return names.NotifyScheduleID(in.GetRun().GetName(), in.GetAt().AsTime())
+}
+
+// About returns the run that an event is about, or else the workflow.
+func About(in *historyv1.NotifyInput) string {
+	return cmp.Or(in.GetRun().GetId(), in.GetRun().GetName())
 }
 
 // Entries returns the entries for an event. An entry for recovered runs is one for completed runs: only [Plan] learns what was before.

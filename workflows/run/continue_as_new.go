@@ -26,7 +26,7 @@ func (r *run) continueAsNew() error {
 	if r.fly(effects); left || r.flight.OwesReleases() {
 		return nil
 	}
-	if r.flushEvents() != nil || r.isOvertaken() {
+	if r.tellNow() != nil || r.flushEvents() != nil || r.isOvertaken() {
 		return nil
 	}
 	next := nextInput(r.received, r.Input, r.Chain)

@@ -2,6 +2,8 @@ package run
 
 import (
 	"cmp"
+	"errors"
+	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/workflow"
@@ -18,8 +20,14 @@ import (
 	"switchyard/workflows/options"
 )
 
-// fleetNotifyChange names the version of the workflow from which on an open run asks for the entries of the fleet.
-const fleetNotifyChange = "fleet-notify"
+const (
+	// fleetNotifyChange names the version of the workflow from which on an open run asks for the entries of the fleet, and outboxChange
+	// the one from which on a run leaves it to the leader to start Notify.
+	fleetNotifyChange = "fleet-notify"
+	outboxChange      = "notify-outbox"
+
+	tellSummary = "record an event that people are told about"
+)
 
 // fleetNotify returns the entries of the fleet. It asks for them once in each execution.
 func (r *run) fleetNotify() []*v1.Notification {
@@ -33,15 +41,20 @@ func (r *run) fleetNotify() []*v1.Notification {
 	return r.fleet.GetEntries()
 }
 
-// notify starts the workflow that tells people how the run has ended, if the definition or the fleet names anyone for it. It returns
-// once Temporal has accepted the start, so that the run may end. header holds the run as it is now, and fleet the entries of the fleet.
+// notify tells people how the run has ended, if the definition or the fleet names anyone for it. It returns once the event is in the
+// outbox, so that the run may end. header holds the run as it is now, and fleet the entries of the fleet.
 func (r *run) notify(event string, header *v1.Run, fleet []*v1.Notification) {
-	if started := r.startNotify(&historyv1.NotifyInput{Event: event}, header, fleet); started != nil {
-		r.logUntold(started.Get(r.ctx, nil))
+	switch in := r.notifyInput(&historyv1.NotifyInput{Event: event}, header, fleet); {
+	case in == nil:
+	case r.hasOutbox():
+		r.untold = append(r.untold, in)
+	default:
+		r.logUntold(r.startNotify(in).Get(r.ctx, nil))
 	}
+	r.logUntold(r.tellNow())
 }
 
-// notifyUnbegun starts the workflow that tells people about the end of a run that has not begun, with what is known of it.
+// notifyUnbegun tells people about the end of a run that has not begun, with what is known of it.
 func (r *run) notifyUnbegun(header *v1.Run) {
 	if r.Input == nil {
 		r.Input = r.received
@@ -52,21 +65,47 @@ func (r *run) notifyUnbegun(header *v1.Run) {
 	r.notify(v1.NotifyEvent(header.GetState()), header, r.fleetNotify())
 }
 
-// notifyOpen starts the workflow that tells people about an event of the open run or of a task, if the definition or the fleet names
-// anyone for it. detail is what else is to be said, or "".
+// notifyOpen tells people about an event of the open run or of a task, if the definition or the fleet names anyone for it. detail is
+// what else is to be said, or "".
 func (r *run) notifyOpen(event string, i int, detail string) {
 	task := ""
 	if i != eventlog.WholeRun {
 		task = r.core.Name(i)
 	}
-	if started := r.startNotify(&historyv1.NotifyInput{Event: event, Task: task, Detail: dag.OneLine(detail)}, &v1.Run{State: r.commands.OpenState()}, r.fleetNotify()); started != nil {
-		r.calls.Watch(started, func(f workflow.Future) { r.logUntold(f.Get(r.ctx, nil)) })
+	switch in := r.notifyInput(&historyv1.NotifyInput{Event: event, Task: task, Detail: dag.OneLine(detail)}, &v1.Run{State: r.commands.OpenState()}, r.fleetNotify()); {
+	case in == nil:
+	case r.hasOutbox():
+		r.untold = append(r.untold, in)
+		r.calls.Must(tellSummary, names.TellActivity, func(f workflow.Future) {
+			r.untold = slices.DeleteFunc(r.untold, func(untold *historyv1.NotifyInput) bool { return untold == in })
+			r.logUntold(f.Get(r.ctx, nil))
+		}, in)
+	default:
+		r.calls.Watch(r.startNotify(in), func(f workflow.Future) { r.logUntold(f.Get(r.ctx, nil)) })
 	}
 }
 
-// startNotify starts the workflow for an event of the run, which header describes. The future is ready when Temporal has accepted the start; nil if there is no one to
-// tell.
-func (r *run) startNotify(in *historyv1.NotifyInput, header *v1.Run, fleet []*v1.Notification) workflow.Future {
+// tellNow puts the events into the outbox that are not known to be in it, before the execution ends. The outbox takes an event twice
+// as one. It returns ErrInterrupted like MustNow.
+func (r *run) tellNow() error {
+	for len(r.untold) > 0 {
+		err := r.calls.MustNow(tellSummary, names.TellActivity, nil, r.untold[0])
+		if errors.Is(err, calls.ErrInterrupted) {
+			return err
+		}
+		r.logUntold(err)
+		r.untold = r.untold[1:]
+	}
+	return nil
+}
+
+// hasOutbox reports whether the leader starts the workflows that tell people, and not the run, which is slowed down by that.
+func (r *run) hasOutbox() bool {
+	return workflow.GetVersion(r.ctx, outboxChange, workflow.DefaultVersion, 1) != workflow.DefaultVersion
+}
+
+// notifyInput completes what people are told about an event of the run, which header describes. It returns nil if there is no one to tell.
+func (r *run) notifyInput(in *historyv1.NotifyInput, header *v1.Run, fleet []*v1.Notification) *historyv1.NotifyInput {
 	if r.Input.GetPartition() != nil {
 		return nil // its run has the event, too
 	}
@@ -78,16 +117,21 @@ func (r *run) startNotify(in *historyv1.NotifyInput, header *v1.Run, fleet []*v1
 		Id: r.Self, Name: cmp.Or(r.Input.GetDefinition().GetName(), r.received.GetWorkflow()), State: header.GetState(), Reason: header.GetReason(), Error: header.GetError(),
 		Generation: r.Input.GetGeneration(), Trigger: r.wanted.Trigger, SubmittedBy: r.commands.SubmittedBy, Batch: r.Input.GetBatch(), Input: notification.Input(r.Input),
 	}
+	return in
+}
+
+// startNotify starts the workflow for an event. The future is ready when Temporal has accepted the start.
+func (r *run) startNotify(in *historyv1.NotifyInput) workflow.Future {
 	r.calls.Charge(calls.ChildCharge + 2*proto.Size(in))
 	return workflow.ExecuteChildWorkflow(workflow.WithChildOptions(r.ctx, workflow.ChildWorkflowOptions{
-		WorkflowID: names.NotifyWorkflowID(r.Self, r.Input.GetGeneration(), in.GetEvent(), in.GetTask()), TaskQueue: names.ControlQueue, WorkflowTaskTimeout: childTaskTimeout,
+		WorkflowID: notification.WorkflowID(in), TaskQueue: names.ControlQueue, WorkflowTaskTimeout: childTaskTimeout,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, StaticSummary: in.GetEvent() + " of " + r.Self,
 		Priority: options.NotifyPriority(),
 	}), names.NotifyWorkflow, in).GetChildWorkflowExecution()
 }
 
-// logUntold logs that the workflow for an event could not be started, if err says so.
+// logUntold logs that people are not told about an event, if err says so.
 func (r *run) logUntold(err error) {
 	if err != nil {
 		workflow.GetLogger(r.ctx).Warn("people are not told about an event; it may have been told before a reset", "error", err)

@@ -119,7 +119,7 @@ notify:
   - { to: %[1]s, on: [failed], message: doubled }
 `, target)))
 	workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"build": "failed"})
-	workertest.Replay(t, "notify", limits.Run{}, h.History(""))
+	workertest.Replay(t, "notify-outbox", limits.Run{}, h.History(""))
 	document := hook.await(1)[0]
 	data := document["data"].(map[string]any)
 	if document["type"] != "run.failed" || data["run"] != h.ID || data["state"] != v1.RunFailed || data["message"] != "told is red: build" ||
@@ -206,6 +206,19 @@ notify: [{ to: %s, on: [waiting_approval] }]
 	}
 	c.Fake.Release("after")
 	h.Wait()
+}
+
+// TestDeadLetterOfTheLastTaskIsTold checks that a run that ends at once leaves no event untold.
+func TestDeadLetterOfTheLastTaskIsTold(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"build": {fake.Exit(1), fake.Exit(1)}})
+	c.Start("a")
+	hook, target := newReceiver(c, 0)
+	h := c.Submit(c.Input(fmt.Sprintf("{name: last, tasks: {build: {type: shell, spec: {command: x}, retry: {maxRetries: 1, backoffMs: 1}}}, notify: [{to: %s, on: [dead_letter]}]}", target)))
+	h.Wait()
+	if document := hook.await(1)[0]; document["type"] != "run.dead_letter" {
+		t.Errorf("the document is %v", document)
+	}
 }
 
 // TestLateAndRecoveredRunsAreTold checks the messages about an open run that is late, and about a run that completes after the one before

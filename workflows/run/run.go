@@ -67,7 +67,8 @@ type run struct {
 	refusal  error      // the answer to updates once the loop no longer carries them out; nil until then
 	steering int        // updates that wait for the answer of a node
 
-	fleet *historyv1.FleetNotify // nil until this execution has asked for it
+	fleet  *historyv1.FleetNotify   // nil until this execution has asked for it
+	untold []*historyv1.NotifyInput // events that are not known to be in the outbox
 
 	// shown are the search attributes that visibility has, and wanted those that it should have. A partition has none.
 	shown, wanted visibility.Attributes

@@ -56,6 +56,7 @@ import (
 //	auth/signing-key                             the key that signs decisions
 //	secrets/<name in hex>                        a secret, encrypted
 //	notifications/<name in hex>                  a target of notifications
+//	outbox/<time>-<digest>                       an event that people are to be told about
 //
 // Run ids contain no slash, and task names neither slash nor dot. An instance such as each[3] appears in a key as each.3.
 // Results share one directory, because in a folder a directory for each costs as much as the record. Logs have one
@@ -286,8 +287,17 @@ func NotificationTargetName(key string) string {
 	return string(name)
 }
 
+// OutboxPrefix begins the keys of all events that people are to be told about.
+const OutboxPrefix = "outbox/"
+
+// Outbox returns the key of a historyv1.NotifyInput until the workflow that tells people about it has been started. id is the ID of
+// that workflow. Keys sort by time.
+func Outbox(at time.Time, id string) string {
+	return OutboxPrefix + at.UTC().Format("20060102T150405.000000000") + "-" + Digest([]byte(id))
+}
+
 // prefixesOfNoRun begin the keys outside of runs, except those of cached results. A folder keeps their values as files.
-var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, NotificationsPrefix, EnvironmentsPrefix, CollectorsPrefix}
+var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, NotificationsPrefix, OutboxPrefix, EnvironmentsPrefix, CollectorsPrefix}
 
 // CollectorsPrefix begins the keys of the signs of life of the processes that remove old values.
 const CollectorsPrefix = "collectors/"
