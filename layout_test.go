@@ -47,7 +47,7 @@ var arrows = []struct {
 	{"workflows/calls", []string{"switchyard/"}, []string{"switchyard/workflows/definition", "switchyard/workflows/names", "switchyard/workflows/options", "switchyard/workflows/pending"}},
 	{"workflows/admission", []string{"switchyard/", temporal}, nil},
 	{"workflows/condition", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition", "switchyard/workflows/nearest", "switchyard/workflows/structs"}},
-	{"workflows/notification", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition", "switchyard/workflows/names"}},
+	{"workflows/notification", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/workflows/condition", "switchyard/workflows/definition", "switchyard/workflows/names"}},
 	{"workflows/dataconverter", []string{"switchyard/"}, []string{"switchyard/proto"}},
 	{"workflows/visibility", []string{"switchyard/"}, []string{api, "switchyard/workflows/names"}},
 	{"workflows/policy", []string{"switchyard/", temporal, "os"}, []string{"switchyard/proto"}},

@@ -108,7 +108,7 @@ func (c *closedRuns) tell(ctx context.Context, info *workflowpb.WorkflowExecutio
 	}
 	known := visibility.Decode(info.GetSearchAttributes())
 	reason, text := v1.ReasonTerminated, "its workflow was terminated"
-	if len(in.GetDefinition().GetFinally()) > 0 {
+	if hasBegun := known.State != v1.RunPending && known.State != v1.RunPendingApproval; hasBegun && len(in.GetDefinition().GetFinally()) > 0 {
 		text += "; its finally has not run: `switchyard runs retry " + id + " --finally-only` runs it"
 	}
 	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT {

@@ -65,7 +65,7 @@ func TestFieldsOfTheRunAreComparedWithTheirWords(t *testing.T) {
 		{Condition.InFinally(), "run.state == 'dead_letter'", "'dead_letter' is not a state that the tasks of a run end in"},
 		{Condition.InFinally(), "run.state == 'running'", "is not a state"},
 		{Condition.InFinally(), "run.reason == 'deadline' || run.reason == '' || run.trigger in ['schedule', 'submit']", ""},
-		{Condition.InFinally(), "run.reason == 'timeout'", "'timeout' is not a reason for which a run ends (the reasons are task_failed, finally_failed, deadline,"},
+		{Condition.InFinally(), "run.reason == 'flooded'", "'flooded' is not a reason for which a run ends (the reasons are task_failed, finally_failed, deadline,"},
 		{Value.InFinally(), "run.trigger == 'cron'", "'cron' is not a trigger of a run (the triggers are submit, rerun, retry, child, schedule, manual)"},
 		{Notify, "event in ['failed', 'recovered'] && run.reason != 'terminated'", ""},
 		{Notify, "event == 'fail'", "'fail' is not an event that a notification is about (did you mean 'failed'? The events are failed, completed,"},

@@ -3,10 +3,13 @@ package notification
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	"switchyard/workflows/condition"
+	"switchyard/workflows/definition"
 )
 
 // The maximum lengths of what a message reports, in bytes. All messages about an event travel together, in one payload of Temporal.
@@ -51,12 +54,27 @@ func Plan(ctx context.Context, evaluator *condition.Evaluator, in *historyv1.Not
 		if err != nil {
 			text = fmt.Sprintf("%s\n(sent because notify.if cannot be evaluated: %v)", text, err)
 		}
+		if lines := inputs(in); lines != "" {
+			text = strings.TrimSpace(strings.TrimRight(text, "\n") + "\n\n" + lines)
+		}
 		decisions = append(decisions, Decision{Target: entry.GetTo(), Event: word, Title: title(word, in, run), Text: text})
 	}
 	for i, d := range decisions {
 		decisions[i].Title, decisions[i].Text = Cut(d.Title, maxTitle), Cut(d.Text, min(maxText, maxTexts/len(decisions)))
 	}
 	return decisions
+}
+
+// inputs returns what the approval that an event is about lets people fill in, as lines, or "".
+func inputs(in *historyv1.NotifyInput) string {
+	if len(in.GetInputs()) == 0 {
+		return ""
+	}
+	text := "Its inputs:"
+	for _, name := range slices.Sorted(maps.Keys(in.GetInputs())) {
+		text += "\n- " + name + ": " + definition.DescribeInput(in.GetInputs()[name])
+	}
+	return text
 }
 
 // Cut returns a text of at most n bytes; a longer one ends in "...".

@@ -63,6 +63,18 @@ func TestEntriesOfTheFleetFollowThoseOfTheDefinition(t *testing.T) {
 	}
 }
 
+func TestInputsOfAnApprovalAreListed(t *testing.T) {
+	in := &historyv1.NotifyInput{
+		Event: v1.NotifyApproval, Task: "ask", Detail: "Deploy?", Notify: []*v1.Notification{{To: "ops", On: []string{v1.NotifyApproval}, Message: "hello\n"}, {To: "dev", On: []string{v1.NotifyApproval}}},
+		Inputs: map[string]*v1.InputDefinition{"version": {Required: true}, "count": {Type: "integer", Default: structpb.NewNumberValue(3)}},
+	}
+	const lines = "Its inputs:\n- count: integer, default 3\n- version: string, required"
+	got := Plan(t.Context(), condition.NewEvaluator(), in, &historyv1.RunView{Id: "ci-1"}, false)
+	if len(got) != 2 || got[0].Text != "hello\n\n"+lines || got[1].Text != lines {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestPlansAreBounded(t *testing.T) {
 	long := strings.Repeat("é\x01", 1<<16)
 	input, err := structpb.NewStruct(map[string]any{"x": long[:60000]})

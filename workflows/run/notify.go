@@ -72,7 +72,11 @@ func (r *run) notifyOpen(event string, i int, detail string) {
 	if i != eventlog.WholeRun {
 		task = r.core.Name(i)
 	}
-	switch in := r.notifyInput(&historyv1.NotifyInput{Event: event, Task: task, Detail: dag.OneLine(detail)}, &v1.Run{State: r.commands.OpenState()}, r.fleetNotify()); {
+	in := &historyv1.NotifyInput{Event: event, Task: task, Detail: dag.OneLine(detail)}
+	if event == v1.NotifyApproval && task != "" {
+		in.Inputs = r.flight.ApprovalOf(i).Spec.GetInputs()
+	}
+	switch in := r.notifyInput(in, &v1.Run{State: r.commands.OpenState()}, r.fleetNotify()); {
 	case in == nil:
 	case r.hasOutbox():
 		r.untold = append(r.untold, in)

@@ -155,7 +155,7 @@ name: open
 tasks:
   build: { type: shell, spec: { command: x }, retry: { maxRetries: 1, backoffMs: 1 } }
   test: { type: shell, dependsOn: [build], when: always, spec: { command: x }, retry: { maxRetries: 1, backoffMs: 1 } }
-  ask: { type: approval, dependsOn: [test], when: always, spec: { message: "Deploy?" } }
+  ask: { type: approval, dependsOn: [test], when: always, spec: { message: "Deploy?", inputs: { tag: { type: string, default: v1 } } } }
 notify:
   - { to: %[1]s, on: [waiting_approval, dead_letter], message: "${{ event }} ${{ task }}" }
 `, target)))
@@ -167,7 +167,7 @@ notify:
 		got = append(got, fmt.Sprint(document["type"], " ", data["message"], " ", data["failures"].(float64) > 0, title))
 	}
 	slices.Sort(got)
-	if want := []string{"run.dead_letter dead_letter  true has a dead letter", "run.waiting_approval waiting_approval ask true ask waits for an approval: Deploy?"}; !slices.Equal(got, want) {
+	if want := []string{"run.dead_letter dead_letter  true has a dead letter", "run.waiting_approval waiting_approval ask\n\nIts inputs:\n- tag: string, default \"v1\" true ask waits for an approval: Deploy?"}; !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	h.Cancel("enough")

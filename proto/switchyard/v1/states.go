@@ -310,10 +310,10 @@ func RunStates() []string {
 	return append([]string{RunPending, RunPendingApproval, RunRunning, RunPaused}, RunEndStates()...)
 }
 
-// RunReasons returns the reasons for which a run ends without completing, unless Temporal has closed it at a time-out.
+// RunReasons returns the reasons for which a run ends without completing.
 func RunReasons() []string {
 	return []string{
-		ReasonTaskFailed, ReasonFinallyFailed, ReasonDeadline, ReasonCancelled, ReasonRejected, ReasonConcurrency, ReasonDeadlock, ReasonTerminated,
+		ReasonTaskFailed, ReasonFinallyFailed, ReasonDeadline, ReasonCancelled, ReasonRejected, ReasonConcurrency, ReasonDeadlock, ReasonTerminated, ReasonTimeout,
 		ReasonSystem, ReasonBadDefinition, ReasonBadState,
 	}
 }

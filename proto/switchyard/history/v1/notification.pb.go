@@ -39,7 +39,9 @@ type NotifyInput struct {
 	// Entries for this event: those of the definition of the run, then those of the fleet.
 	Notify []*v1.Notification `protobuf:"bytes,6,rep,name=notify,proto3" json:"notify,omitempty"`
 	// What else is to be said about the event, in one line: the question of an approval, or what a late task waits for. It may be empty.
-	Detail        string `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`
+	Detail string `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`
+	// Inputs of the approval that the event is about, which who approves fills in, by name.
+	Inputs        map[string]*v1.InputDefinition `protobuf:"bytes,8,rep,name=inputs,proto3" json:"inputs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -121,6 +123,13 @@ func (x *NotifyInput) GetDetail() string {
 		return x.Detail
 	}
 	return ""
+}
+
+func (x *NotifyInput) GetInputs() map[string]*v1.InputDefinition {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
 }
 
 // FleetNotify holds what the settings of the gateways say about whom to tell about all runs.
@@ -601,7 +610,7 @@ var File_switchyard_history_v1_notification_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_notification_proto_rawDesc = "" +
 	"\n" +
-	"(switchyard/history/v1/notification.proto\x12\x15switchyard.history.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a\x1eswitchyard/v1/definition.proto\"\xf8\x01\n" +
+	"(switchyard/history/v1/notification.proto\x12\x15switchyard.history.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a\x1eswitchyard/v1/definition.proto\"\x9b\x03\n" +
 	"\vNotifyInput\x12\x14\n" +
 	"\x05event\x18\x01 \x01(\tR\x05event\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x120\n" +
@@ -609,7 +618,11 @@ const file_switchyard_history_v1_notification_proto_rawDesc = "" +
 	"\x05chain\x18\x04 \x01(\tR\x05chain\x12*\n" +
 	"\x02at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x123\n" +
 	"\x06notify\x18\x06 \x03(\v2\x1b.switchyard.v1.NotificationR\x06notify\x12\x16\n" +
-	"\x06detail\x18\a \x01(\tR\x06detail\"D\n" +
+	"\x06detail\x18\a \x01(\tR\x06detail\x12F\n" +
+	"\x06inputs\x18\b \x03(\v2..switchyard.history.v1.NotifyInput.InputsEntryR\x06inputs\x1aY\n" +
+	"\vInputsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x124\n" +
+	"\x05value\x18\x02 \x01(\v2\x1e.switchyard.v1.InputDefinitionR\x05value:\x028\x01\"D\n" +
 	"\vFleetNotify\x125\n" +
 	"\aentries\x18\x01 \x03(\v2\x1b.switchyard.v1.NotificationR\aentries\"\x91\x01\n" +
 	"\x10NotificationPlan\x125\n" +
@@ -661,7 +674,7 @@ func file_switchyard_history_v1_notification_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_notification_proto_rawDescData
 }
 
-var file_switchyard_history_v1_notification_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_switchyard_history_v1_notification_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_switchyard_history_v1_notification_proto_goTypes = []any{
 	(*NotifyInput)(nil),             // 0: switchyard.history.v1.NotifyInput
 	(*FleetNotify)(nil),             // 1: switchyard.history.v1.FleetNotify
@@ -670,26 +683,30 @@ var file_switchyard_history_v1_notification_proto_goTypes = []any{
 	(*FailedTask)(nil),              // 4: switchyard.history.v1.FailedTask
 	(*NotificationMessage)(nil),     // 5: switchyard.history.v1.NotificationMessage
 	(*SendNotificationRequest)(nil), // 6: switchyard.history.v1.SendNotificationRequest
-	(*RunView)(nil),                 // 7: switchyard.history.v1.RunView
-	(*timestamppb.Timestamp)(nil),   // 8: google.protobuf.Timestamp
-	(*v1.Notification)(nil),         // 9: switchyard.v1.Notification
+	nil,                             // 7: switchyard.history.v1.NotifyInput.InputsEntry
+	(*RunView)(nil),                 // 8: switchyard.history.v1.RunView
+	(*timestamppb.Timestamp)(nil),   // 9: google.protobuf.Timestamp
+	(*v1.Notification)(nil),         // 10: switchyard.v1.Notification
+	(*v1.InputDefinition)(nil),      // 11: switchyard.v1.InputDefinition
 }
 var file_switchyard_history_v1_notification_proto_depIdxs = []int32{
-	7,  // 0: switchyard.history.v1.NotifyInput.run:type_name -> switchyard.history.v1.RunView
-	8,  // 1: switchyard.history.v1.NotifyInput.at:type_name -> google.protobuf.Timestamp
-	9,  // 2: switchyard.history.v1.NotifyInput.notify:type_name -> switchyard.v1.Notification
-	9,  // 3: switchyard.history.v1.FleetNotify.entries:type_name -> switchyard.v1.Notification
-	3,  // 4: switchyard.history.v1.NotificationPlan.notice:type_name -> switchyard.history.v1.Notice
-	5,  // 5: switchyard.history.v1.NotificationPlan.messages:type_name -> switchyard.history.v1.NotificationMessage
-	8,  // 6: switchyard.history.v1.Notice.at:type_name -> google.protobuf.Timestamp
-	4,  // 7: switchyard.history.v1.Notice.failed:type_name -> switchyard.history.v1.FailedTask
-	3,  // 8: switchyard.history.v1.SendNotificationRequest.notice:type_name -> switchyard.history.v1.Notice
-	5,  // 9: switchyard.history.v1.SendNotificationRequest.message:type_name -> switchyard.history.v1.NotificationMessage
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	8,  // 0: switchyard.history.v1.NotifyInput.run:type_name -> switchyard.history.v1.RunView
+	9,  // 1: switchyard.history.v1.NotifyInput.at:type_name -> google.protobuf.Timestamp
+	10, // 2: switchyard.history.v1.NotifyInput.notify:type_name -> switchyard.v1.Notification
+	7,  // 3: switchyard.history.v1.NotifyInput.inputs:type_name -> switchyard.history.v1.NotifyInput.InputsEntry
+	10, // 4: switchyard.history.v1.FleetNotify.entries:type_name -> switchyard.v1.Notification
+	3,  // 5: switchyard.history.v1.NotificationPlan.notice:type_name -> switchyard.history.v1.Notice
+	5,  // 6: switchyard.history.v1.NotificationPlan.messages:type_name -> switchyard.history.v1.NotificationMessage
+	9,  // 7: switchyard.history.v1.Notice.at:type_name -> google.protobuf.Timestamp
+	4,  // 8: switchyard.history.v1.Notice.failed:type_name -> switchyard.history.v1.FailedTask
+	3,  // 9: switchyard.history.v1.SendNotificationRequest.notice:type_name -> switchyard.history.v1.Notice
+	5,  // 10: switchyard.history.v1.SendNotificationRequest.message:type_name -> switchyard.history.v1.NotificationMessage
+	11, // 11: switchyard.history.v1.NotifyInput.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	12, // [12:12] is the sub-list for method output_type
+	12, // [12:12] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_notification_proto_init() }
@@ -704,7 +721,7 @@ func file_switchyard_history_v1_notification_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_notification_proto_rawDesc), len(file_switchyard_history_v1_notification_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
