@@ -86,6 +86,11 @@ func (n *Notifier) plan(ctx context.Context, in *historyv1.NotifyInput, home str
 		return nil, err
 	}
 	described := slices.Sorted(maps.Keys(tasks))
+	isEnd := in.GetEvent() == v1.NotifyFailed || in.GetEvent() == v1.NotifyCancelled
+	if isEnd && slices.ContainsFunc(described, func(name string) bool { return tasks[name].GetFinally() }) {
+		in = proto.CloneOf(in)
+		in.Detail = run.GetError() + "; its finally has not completed, and `switchyard runs retry " + run.GetId() + " --finally-only` runs it again"
+	}
 	run.Failed = slices.DeleteFunc(slices.Clone(described), func(name string) bool { return !v1.IsTaskFailure(tasks[name].GetState()) })
 	recovered := false
 	if in.GetEvent() == v1.NotifyCompleted && notification.IsForRecovered(in.GetNotify()) {
@@ -136,13 +141,14 @@ func (n *Notifier) isRecovered(ctx context.Context, run *historyv1.RunView, befo
 	return newest != nil && newest.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED, nil
 }
 
-// failedTasks returns the tasks that have failed in a generation, and those that ran at the deadline of the run, by name. A run without
+// failedTasks returns the tasks that have failed in a generation, those that ran at the deadline of the run, and those of finally that were
+// cancelled, by name. A run without
 // a final status is open or was terminated, and is asked. One that does not answer has none, so that it delays no message.
 func (n *Notifier) failedTasks(ctx context.Context, in *historyv1.NotifyInput, home string) (map[string]*v1.Task, error) {
 	run, failed := in.GetRun(), map[string]*v1.Task{}
 	add := func(status *historyv1.StatusResponse) {
 		for name, task := range status.GetRun().GetTasks() {
-			wasCutOff := run.GetReason() == v1.ReasonDeadline && task.GetState() == v1.TaskCancelled && task.GetStartedAt() != nil
+			wasCutOff := task.GetState() == v1.TaskCancelled && (task.GetFinally() || run.GetReason() == v1.ReasonDeadline && task.GetStartedAt() != nil)
 			if wasCutOff || v1.IsTaskFailure(task.GetState()) {
 				failed[name] = task
 			}

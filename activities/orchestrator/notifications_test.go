@@ -66,11 +66,13 @@ func TestAPlanThatFailsIsAnEventOfTheRun(t *testing.T) {
 	}
 }
 
-// TestTasksThatADeadlineCutOffAreNamed checks that a message about a missed deadline describes what ran then, which has not failed.
-func TestTasksThatADeadlineCutOffAreNamed(t *testing.T) {
+// TestTasksThatWereCutOffAreNamed checks that a message about a missed deadline describes what ran then, which has not failed, and a
+// finally that has not completed.
+func TestTasksThatWereCutOffAreNamed(t *testing.T) {
 	kept := storetest.Open(t, "mem://")
 	tasks := map[string]*v1.Task{
 		"build": {State: v1.TaskCompleted}, "deploy": {State: v1.TaskCancelled}, "test": {State: v1.TaskCancelled, StartedAt: timestamppb.Now()},
+		"tidy": {State: v1.TaskCancelled, Finally: true},
 	}
 	if err := kept.PutMessage(t.Context(), storekey.Status(names.Home("ci-1", ""), 0), &historyv1.StatusResponse{Run: &v1.Run{Tasks: tasks}}); err != nil {
 		t.Fatal(err)
@@ -86,7 +88,8 @@ func TestTasksThatADeadlineCutOffAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	var plan historyv1.NotificationPlan
-	if err := value.Get(&plan); err != nil || len(plan.GetMessages()) != 1 || len(plan.GetNotice().GetFailed()) != 1 || plan.GetNotice().GetFailed()[0].GetName() != "test" {
+	if err := value.Get(&plan); err != nil || len(plan.GetMessages()) != 1 || len(plan.GetNotice().GetFailed()) != 2 || plan.GetNotice().GetFailed()[0].GetName() != "test" ||
+		!strings.Contains(plan.GetMessages()[0].GetTitle(), "`switchyard runs retry ci-1 --finally-only`") {
 		t.Errorf("%v: %v", err, &plan)
 	}
 }

@@ -30,11 +30,14 @@ func table(b *Status, names []string, now time.Time, width, spare int, style Sty
 	longest := row{name: "TASK", node: "NODE"}
 	for name, t := range b.tasks {
 		longest.widen(row{name: name, node: t.GetNode()})
+		if t.GetFinally() {
+			longest.widen(row{name: finallyHeading})
+		}
 	}
 	inFinally := false
 	for _, name := range names {
 		if b.tasks[name].GetFinally() && !inFinally && spare > 0 {
-			rows, spare, inFinally = append(rows, row{name: "FINALLY"}), spare-1, true
+			rows, spare, inFinally = append(rows, row{name: finallyHeading}), spare-1, true
 		}
 		rows = append(rows, rowOf(name, b.tasks[name], now))
 		failed := b.failedRows(name, now, min(spare, maxFailedRows))
@@ -59,6 +62,9 @@ func table(b *Status, names []string, now time.Time, width, spare int, style Sty
 	}
 	return lines
 }
+
+// finallyHeading stands above the tasks of finally.
+const finallyHeading = "FINALLY"
 
 // widen makes a row at least as wide as the name and the node of another row.
 func (r *row) widen(other row) {

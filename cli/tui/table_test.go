@@ -24,6 +24,13 @@ func longNames() *Status {
 	}})
 }
 
+func TestHeadingOfFinallyIsWhole(t *testing.T) {
+	run := StatusOf(&v1.Run{State: "running", Tasks: map[string]*v1.Task{"a": {State: "pending"}, "b": {State: "pending", Finally: true}}})
+	if text := strings.Join(Table(run, begin, 0, Style{}), "\n"); !strings.Contains(text, "\nFINALLY") {
+		t.Error(text)
+	}
+}
+
 // TestTableFitsTheTerminal checks that names and states stay apart at every width, and that the state is always shown.
 func TestTableFitsTheTerminal(t *testing.T) {
 	b := longNames()

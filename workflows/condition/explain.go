@@ -34,6 +34,9 @@ func explain(message string, kind Kind) (plain, hint string) {
 	}
 	if name, ok := quoted(plain, "undefined field '"); ok {
 		fields := "a task has exitCode, stdout, stderr, state, output and result; workflow has name, runId, context and input"
+		if kind.isInFinally() {
+			fields = "a task has exitCode, stdout, stderr, state, reason, error, output and result; run has " + strings.Join(runFieldNames(), ", ")
+		}
 		switch kind.base() {
 		case Retry:
 			fields = "an attempt has exitCode, stdout, stderr, state, reason and number; workflow has name, runId, context and input"
@@ -94,6 +97,9 @@ func quoted(text, prefix string) (string, bool) {
 
 func fieldNames(kind Kind) []string {
 	names := taskFields()
+	if kind.isInFinally() {
+		names = append(names, runFieldNames()...)
+	}
 	switch kind.base() {
 	case Notify, Message:
 		return runFieldNames()

@@ -64,6 +64,8 @@ func TestFieldsOfTheRunAreComparedWithTheirWords(t *testing.T) {
 		{Condition.InFinally(), "run.state == 'dead_letter'", "the states are completed, failed, cancelled, rejected)"},
 		{Condition.InFinally(), "run.state == 'dead_letter'", "'dead_letter' is not a state that the tasks of a run end in"},
 		{Condition.InFinally(), "run.state == 'running'", "is not a state"},
+		{Condition.InFinally(), "run.reson == ''", "did you mean reason?"},
+		{Condition.InFinally(), "run.since == ''", "run has id, name, state, reason, error, failed"},
 		{Condition.InFinally(), "run.reason == 'deadline' || run.reason == '' || run.trigger in ['schedule', 'submit']", ""},
 		{Condition.InFinally(), "run.reason == 'flooded'", "'flooded' is not a reason for which a run ends (the reasons are task_failed, finally_failed, deadline,"},
 		{Value.InFinally(), "run.trigger == 'cron'", "'cron' is not a trigger of a run (the triggers are submit, rerun, retry, child, schedule, manual)"},

@@ -46,10 +46,11 @@ func About(in *historyv1.NotifyInput) string {
 }
 
 // Entries returns the entries for an event. An entry for recovered runs is one for completed runs: only [Plan] learns what was before.
+// A reminder is for the entries for approvals.
 func Entries(all []*v1.Notification, event string) []*v1.Notification {
 	var found []*v1.Notification
 	for _, entry := range all {
-		if slices.Contains(entry.GetOn(), event) || event == v1.NotifyCompleted && slices.Contains(entry.GetOn(), v1.NotifyRecovered) {
+		if slices.Contains(entry.GetOn(), wordOf(event)) || event == v1.NotifyCompleted && slices.Contains(entry.GetOn(), v1.NotifyRecovered) {
 			found = append(found, entry)
 		}
 	}
@@ -66,8 +67,16 @@ func wordFor(entry *v1.Notification, event string, recovered bool) string {
 	switch {
 	case recovered && slices.Contains(entry.GetOn(), v1.NotifyRecovered):
 		return v1.NotifyRecovered
-	case slices.Contains(entry.GetOn(), event):
-		return event
+	case slices.Contains(entry.GetOn(), wordOf(event)):
+		return wordOf(event)
 	}
 	return ""
+}
+
+// wordOf returns the word by which entries name an event.
+func wordOf(event string) string {
+	if event == v1.NotifyReminded {
+		return v1.NotifyApproval
+	}
+	return event
 }

@@ -14,14 +14,14 @@ func title(event string, in *historyv1.NotifyInput, run *historyv1.RunView) stri
 	if subject == "" {
 		subject = "the schedule of " + run.GetName()
 	}
-	text := subject + " " + verb(event, in.GetTask(), run)
+	text := subject + " " + verb(event, in.GetTask(), in.GetEvent() == v1.NotifyReminded, run)
 	if why := cmp.Or(in.GetDetail(), run.GetError()); why != "" {
 		text += ": " + why
 	}
 	return text
 }
 
-func verb(event, task string, run *historyv1.RunView) string {
+func verb(event, task string, isReminder bool, run *historyv1.RunView) string {
 	switch event {
 	case v1.NotifyCompleted:
 		return v1.RunCompleted
@@ -32,7 +32,11 @@ func verb(event, task string, run *historyv1.RunView) string {
 	case v1.NotifyLate:
 		return strings.TrimSpace(task + " is late")
 	case v1.NotifyApproval:
-		return strings.TrimSpace(task + " waits for an approval")
+		waits := " waits for an approval"
+		if isReminder {
+			waits = " still" + waits
+		}
+		return strings.TrimSpace(task + waits)
 	case v1.NotifyDeadLetter:
 		return "has a dead letter"
 	}

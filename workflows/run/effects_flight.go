@@ -85,8 +85,11 @@ func (r *run) showFlight(effect flight.Effect) {
 	case flight.Show:
 		if rec := r.core.Task(e.Task); e.Event != "" {
 			r.log.Add(r.now(), e.Event, e.Task, rec.Node, rec.Attempt, rec.Claim, e.Text, e.Facts...)
-			if e.Event == v1.EventPaused { // it waits for an approval
+			switch e.Event {
+			case v1.EventPaused: // it waits for an approval
 				r.notifyOpen(v1.NotifyApproval, e.Task, r.flight.ApprovalOf(e.Task).Text())
+			case v1.EventReminded:
+				r.notifyOpen(v1.NotifyReminded, e.Task, r.flight.ApprovalOf(e.Task).Text())
 			}
 		}
 		r.status.Touch(e.Task)

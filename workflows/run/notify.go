@@ -73,7 +73,7 @@ func (r *run) notifyOpen(event string, i int, detail string) {
 		task = r.core.Name(i)
 	}
 	in := &historyv1.NotifyInput{Event: event, Task: task, Detail: dag.OneLine(detail)}
-	if event == v1.NotifyApproval && task != "" {
+	if event != v1.NotifyLate && task != "" {
 		in.Inputs = r.flight.ApprovalOf(i).Spec.GetInputs()
 	}
 	switch in := r.notifyInput(in, &v1.Run{State: r.commands.OpenState()}, r.fleetNotify()); {
@@ -84,7 +84,7 @@ func (r *run) notifyOpen(event string, i int, detail string) {
 			r.untold = slices.DeleteFunc(r.untold, func(untold *historyv1.NotifyInput) bool { return untold == in })
 			r.logUntold(f.Get(r.ctx, nil))
 		}, in)
-	default:
+	case event != v1.NotifyReminded: // runs without an outbox did not tell of reminders
 		r.calls.Watch(r.startNotify(in), func(f workflow.Future) { r.logUntold(f.Get(r.ctx, nil)) })
 	}
 }

@@ -155,19 +155,19 @@ name: open
 tasks:
   build: { type: shell, spec: { command: x }, retry: { maxRetries: 1, backoffMs: 1 } }
   test: { type: shell, dependsOn: [build], when: always, spec: { command: x }, retry: { maxRetries: 1, backoffMs: 1 } }
-  ask: { type: approval, dependsOn: [test], when: always, spec: { message: "Deploy?", inputs: { tag: { type: string, default: v1 } } } }
+  ask: { type: approval, dependsOn: [test], when: always, spec: { message: "Deploy?", remindAfter: 100ms, inputs: { tag: { type: string, default: v1 } } } }
 notify:
   - { to: %[1]s, on: [waiting_approval, dead_letter], message: "${{ event }} ${{ task }}" }
 `, target)))
 	h.AwaitTask("ask", func(task *v1.Task) bool { return task.GetState() == v1.TaskPaused })
 	var got []string
-	for _, document := range hook.await(2) {
+	for _, document := range hook.await(3) {
 		data := document["data"].(map[string]any)
 		title := strings.TrimPrefix(data["title"].(string), h.ID)
 		got = append(got, fmt.Sprint(document["type"], " ", data["message"], " ", data["failures"].(float64) > 0, title))
 	}
 	slices.Sort(got)
-	if want := []string{"run.dead_letter dead_letter  true has a dead letter", "run.waiting_approval waiting_approval ask\n\nIts inputs:\n- tag: string, default \"v1\" true ask waits for an approval: Deploy?"}; !slices.Equal(got, want) {
+	if want := []string{"run.dead_letter dead_letter  true has a dead letter", "run.waiting_approval waiting_approval ask\n\nIts inputs:\n- tag: string, default \"v1\" true ask still waits for an approval: Deploy?", "run.waiting_approval waiting_approval ask\n\nIts inputs:\n- tag: string, default \"v1\" true ask waits for an approval: Deploy?"}; !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}
 	h.Cancel("enough")

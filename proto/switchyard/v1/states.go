@@ -132,6 +132,7 @@ const (
 	NotifyRecovered = "recovered" // completed after the run before it had failed
 	NotifyLate      = "late"
 	NotifyApproval  = "waiting_approval"
+	NotifyReminded  = "reminded" // for the entries for waiting_approval
 	// NotifyDeadLetter is told once in a generation.
 	NotifyDeadLetter = "dead_letter"
 )
