@@ -231,7 +231,7 @@ func (n *Notifier) Send(ctx context.Context, req *historyv1.SendNotificationRequ
 	defer leave()
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), info.Deadline)
 	defer cancel()
-	if info.Attempt > 1 && n.isDecided(ctx, req) {
+	if n.isDecided(ctx, req) {
 		n.record(ctx, req, notification.Outcome{Target: req.GetMessage().GetTarget(), Event: req.GetMessage().GetEvent(), Err: errDecided, IsLast: true})
 		return nil
 	}

@@ -126,6 +126,19 @@ func (r waitingRun) QueryWorkflow(context.Context, string, string, string, ...an
 	return client.NewValue(payloads), err
 }
 
+func TestFirstTryLeavesOutADecidedApproval(t *testing.T) {
+	kept := storetest.Open(t, "mem://")
+	sender := notifications.NewSender(notifications.NewTargets(kept, time.Now), nil, nil, time.Now)
+	t.Cleanup(sender.Close)
+	n := &Notifier{Store: kept, Sender: sender, Client: waitingRun{state: enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED}, Logger: slog.New(slog.DiscardHandler), Now: time.Now}
+	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	env.RegisterActivity(n.Send)
+	req := &historyv1.SendNotificationRequest{Notice: &historyv1.Notice{Run: "ci-1", Task: "ask"}, Message: &historyv1.NotificationMessage{Target: "ops", Event: v1.NotifyApproval}}
+	if _, err := env.ExecuteActivity(n.Send, req); err != nil {
+		t.Errorf("it was sent, which failed because no target has the name: %v", err)
+	}
+}
+
 func TestOnlyApprovalsThatAreKnownToBeDecidedAreNotAskedFor(t *testing.T) {
 	const open = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	task := func(state string) *historyv1.StatusResponse {
