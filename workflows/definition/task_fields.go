@@ -54,7 +54,7 @@ var fieldScopes = []fieldScope{
 		v1.TypeK8sJob: "it gets SIGTERM, and SIGKILL 10 s later", v1.TypeSubagent: "a stopped agent keeps its journal", v1.TypeRun: "the tasks of the child run have their own",
 	}},
 	{field: "stop.signal", affects: receivesSignal, reason: "is for a program; a task of type %s without spec.init has none of its own", hint: "a virtual machine is asked to shut down, and the idle program of a container ends at once"},
-	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline limits the time from when it could start"},
+	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline limits the time from when it could start", typeHint: map[string]string{v1.TypeApproval: "timeout in spec limits how long it waits for an answer"}},
 }
 
 // childInput is the hint that names the field that passes data to the run of a task of type run.

@@ -41,6 +41,12 @@ func (w *taskWarnings) check(def *v1.Definition, task *v1.TaskDefinition, spec p
 // take, such as {{.Name}}.
 var foreignTemplate = lazyPattern(`(?:^|[^$])(\{\{-?\s*((?:inputs?|parent|workflow|context|item|matrix|params|parameters|args|steps|tasks|needs|outputs|env|vars|secrets)\b[^{}]*?)-?\}\})`)
 
+// foreignNames are the names by which expressions of other systems begin, each with ours. The first one that fits applies.
+var foreignNames = []struct{ foreign, own string }{
+	{"inputs.parameters.", "workflow.input."}, {"workflow.parameters.", "workflow.input."}, {"inputs.", "workflow.input."},
+	{"workflow.status", "run.state"}, {"workflow.failures", "run.failed"},
+}
+
 // unreplaced warns about {{ }} in the texts of a task, because nothing replaces it.
 func (w *taskWarnings) unreplaced(task *v1.TaskDefinition, at *source.Path) {
 	for p, text := range templateTexts(task, at) {
@@ -69,8 +75,11 @@ func (w *taskWarnings) unsetInJob(task *v1.TaskDefinition, at *source.Path) {
 func (w *taskWarnings) unreplacedText(text string, p *source.Path) {
 	for _, found := range foreignTemplate().FindAllStringSubmatchIndex(text, -1) {
 		whole, expression := text[found[2]:found[3]], strings.TrimSpace(text[found[4]:found[5]])
-		if rest, ok := strings.CutPrefix(expression, "inputs."); ok {
-			expression = "workflow.input." + rest
+		for _, name := range foreignNames {
+			if rest, ok := strings.CutPrefix(expression, name.foreign); ok {
+				expression = name.own + rest
+				break
+			}
 		}
 		hint := "write ${{ " + expression + " }}"
 		switch label := p.Local(); {
