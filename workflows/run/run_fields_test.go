@@ -109,6 +109,7 @@ var kept = map[string]string{
 	"woken":     "false when the run continues as new",
 	"refusal":   "of this execution",
 	"fleet":     "asked for again",
+	"untold":    "in the outbox before the execution ends",
 	"shown":     "read from visibility",
 	"wanted":    "read from visibility",
 	"history":   "of this history",
