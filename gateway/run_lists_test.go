@@ -250,6 +250,7 @@ func TestRunsShowTheirTrigger(t *testing.T) {
 	want(child, v1.TriggerChild, submitted)
 	end(t, submitted, "failed")
 	f.retryRun(t, submitted)
+	eventually(t, "the retry has begun", func() bool { return f.get(t, submitted).GetGeneration() == 1 })
 	want(submitted, v1.TriggerRetry, "")
 	endByForce(t, submitted, "")
 	want(submitted, v1.TriggerRetry, "")

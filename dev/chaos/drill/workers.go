@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// killWorker kills a worker as soon as the first of its tasks runs, while others are starting.
+// killWorker kills a worker as soon as the first task runs on it, while others are starting.
 func killWorker(y *Cluster) error {
 	if err := y.start("a", "b"); err != nil {
 		return err
@@ -18,17 +18,23 @@ func killWorker(y *Cluster) error {
 	if err != nil {
 		return err
 	}
-	if err := y.awaitStarted(id, tasks, "a", 1); err != nil {
+	if err := y.awaitStarted(id, tasks, "", 1); err != nil {
 		return err
+	}
+	victim, other := "a", "b"
+	if n, err := y.started(id, tasks, victim); err != nil {
+		return err
+	} else if n == 0 {
+		victim, other = other, victim
 	}
 	killed := time.Now()
-	if err := y.kill("a"); err != nil {
+	if err := y.kill(victim); err != nil {
 		return err
 	}
-	if err := y.awaitStarted(id, tasks, "b", len(tasks)); err != nil {
+	if err := y.awaitStarted(id, tasks, other, len(tasks)); err != nil {
 		return err
 	}
-	if err := y.recovered(id, tasks, "a", killed); err != nil {
+	if err := y.recovered(id, tasks, victim, killed); err != nil {
 		return err
 	}
 	if err := y.open(gate); err != nil {
