@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -75,11 +76,12 @@ func actionsOf(run, name string, t *v1.Task, caller *auth.Principal) []Action {
 	return actions
 }
 
-// forbidDecisions disables the buttons that approve or reject a task or a run, unless the reason is "".
+// forbidDecisions disables the buttons that approve or reject a task or a run, unless the reason is "". A role that is too low stays
+// their reason.
 func forbidDecisions(actions []Action, why string) {
 	for i := range actions {
 		if why != "" && slices.Contains([]string{"approve-task", "reject-task", "approve-run", "reject-run"}, actions[i].Verb) {
-			actions[i].Forbidden = why
+			actions[i].Forbidden = cmp.Or(actions[i].Forbidden, why)
 		}
 	}
 }

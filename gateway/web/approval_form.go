@@ -28,7 +28,7 @@ func newApprovalForm(spec *v1.ApprovalSpec, url string, caller *auth.Principal, 
 	}
 	f := &approvalForm{newInputForm(&v1.Definition{Inputs: spec.GetInputs()}), url, "", spec}
 	f.Buttons = []button{newButton("Approve", "approve", runService+"ApproveTask", caller)}
-	f.Buttons[0].Forbidden = cmp.Or(forbidden, f.Buttons[0].Forbidden)
+	f.Buttons[0].Forbidden = cmp.Or(f.Buttons[0].Forbidden, forbidden)
 	return f
 }
 

@@ -82,7 +82,7 @@ func (w *Web) waitingTask(t *v1.ListedTask, owner string, spec *v1.ApprovalSpec,
 	verbs := []string{"approve-task", "reject-task"}
 	if spec == nil || len(spec.GetInputs()) > 0 {
 		form := newLink("Approve", taskURL(t.GetRun(), t.GetTask())+"#approve", runService+"ApproveTask", caller)
-		form.Forbidden = cmp.Or(forbidden, form.Forbidden)
+		form.Forbidden = cmp.Or(form.Forbidden, forbidden)
 		row.Form, verbs = &form, verbs[1:]
 	}
 	for _, verb := range verbs {
