@@ -10,7 +10,7 @@ import (
 // doubter finds comparisons in the expressions of a definition whose outcome is always the same.
 type doubter struct {
 	outcomes *outcomes
-	// asks is set if the definition has approvals, whose outputs have known fields.
+	// asks is set if the definition has approvals. The fields of their outputs are known.
 	asks bool
 	// sound holds the expressions without doubts, by kind and shape, with what is known about the tasks that they name.
 	sound map[string]bool

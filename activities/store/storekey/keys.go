@@ -56,7 +56,7 @@ import (
 //	auth/signing-key                             the key that signs decisions
 //	secrets/<name in hex>                        a secret, encrypted
 //	notifications/<name in hex>                  a target of notifications
-//	outbox/<time>-<digest>                       an event that people are to be told about
+//	outbox/<time>-<digest>                       an event that waits for the start of its Notify workflow
 //
 // Run ids contain no slash, and task names neither slash nor dot. An instance such as each[3] appears in a key as each.3.
 // Results share one directory, because in a folder a directory for each costs as much as the record. Logs have one
@@ -287,7 +287,7 @@ func NotificationTargetName(key string) string {
 	return string(name)
 }
 
-// OutboxPrefix begins the keys of all events that people are to be told about.
+// OutboxPrefix begins the keys of all events in the outbox.
 const OutboxPrefix = "outbox/"
 
 // Outbox returns the key of a historyv1.NotifyInput until the workflow that tells people about it has been started. id is the ID of
