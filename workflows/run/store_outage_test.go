@@ -34,6 +34,16 @@ func takeStoreAway(t *testing.T, y *workertest.Cluster) (bringBack func()) {
 	}
 }
 
+// waitsForNode reports whether a task of a run waits for its node, which has told that it cannot use the store.
+func waitsForNode(r *v1.Run) bool {
+	for _, t := range r.GetTasks() {
+		if t.GetState() == "queued" && strings.Contains(t.GetError(), "is stale") && strings.Contains(t.GetError(), "the folder is away") {
+			return true
+		}
+	}
+	return false
+}
+
 // TestRunsWaitForStore checks that a run waits, with a reason, whatever it is about to do when the store becomes
 // unreachable. It then continues without a failed or repeated task.
 func TestRunsWaitForStore(t *testing.T) {
@@ -105,7 +115,8 @@ func TestRunsWaitForStore(t *testing.T) {
 	} {
 		workertest.Eventually(t, "the run of "+name+" says why it waits", func() bool {
 			s := runs[name].Status(&historyv1.StatusRequest{}).GetRun()
-			return s.GetState() == "running" && strings.HasPrefix(s.GetProblem(), wants) && strings.Contains(s.GetProblem(), "the folder is away")
+			return s.GetState() == "running" && (strings.HasPrefix(s.GetProblem(), wants) && strings.Contains(s.GetProblem(), "the folder is away") ||
+				waitsForNode(s))
 		})
 	}
 	workertest.Eventually(t, "the child run says why it waits", func() bool { return problem(child) != "" })
