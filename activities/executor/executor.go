@@ -121,7 +121,7 @@ const ArgumentsTooLong = "argument list too long"
 // TooLongError returns the error of a program whose arguments and environment exceed the limits of the kernel.
 func TooLongError(name string) *StartError {
 	return &StartError{ExitCode: 126, BadSpec: true, Err: fmt.Errorf(
-		"%s: %s: Linux limits each argument and each variable to 128 KiB; read large values from the file $SWITCHYARD_INPUT instead", name, ArgumentsTooLong)}
+		"%s: %s: Linux limits each argument and each variable to 128 KiB, and all together to a quarter of the stack limit, usually 2 MiB; read large values from the file $SWITCHYARD_INPUT instead", name, ArgumentsTooLong)}
 }
 
 // Error returns the message.

@@ -13,6 +13,7 @@ import (
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell"
+	"switchyard/activities/logs"
 	"switchyard/activities/store/storekey"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
@@ -186,4 +187,48 @@ func TestTemplates(t *testing.T) {
 	one.Env, one.RunInput = nil, &historyv1.Shared{Value: object(t, `{"what":"rm -rf $SWITCHYARD_SHARED_DIR/"}`)}
 	one.Spec = command(t, "${{ workflow.input.what }}")
 	want(t, b.startAs(t.Context(), "unset", one).answer(), "failed", "bad_spec")
+}
+
+// Values that are too long for a program fail an attempt before it starts, except an item, which the attempt finds in its input.
+func TestValuesThatAreTooLongForAProgram(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 200_000)
+	b := newBench(t, nil).withShell()
+	for claim, test := range []struct{ command, env, err string }{
+		{`["cat","${{ workflow.input.long }}"]`, "", "spec.command[1] has 200000 bytes; Linux allows at most 131071 in an argument"},
+		{`["true"]`, "${{ workflow.input.long }}", "env.V has 200000 bytes; Linux allows at most 131069 in a variable of this name"},
+		{`"printf %s ${{ workflow.input.long }} | wc -c"`, "", ""},
+	} {
+		req := request("a")
+		req.Claim, req.Templates, req.RunInput = int32(claim)+1, true, &historyv1.Shared{Value: object(t, `{"long":"`+long+`"}`)}
+		req.Spec, req.Env = object(t, `{"command":`+test.command+`}`), map[string]string{"V": test.env}
+		res := b.startAs(t.Context(), test.command, req).answer()
+		if test.err == "" {
+			want(t, res, "completed", "")
+			if got := strings.TrimSpace(res.GetResult().GetStdout()); got != "200000" {
+				t.Errorf("the command printed %q", got)
+			}
+			continue
+		}
+		want(t, res, "failed", "bad_spec")
+		if !strings.HasPrefix(res.GetError(), test.err) || !strings.Contains(res.GetError(), "$SWITCHYARD_INPUT") || res.GetStartedAt() != nil {
+			t.Errorf("%s: %v", test.command, res)
+		}
+	}
+	req := batchOf(0, 1)
+	req.Spec = command(t, `echo "${SWITCHYARD_ITEM-unset}"; wc -c <"$SWITCHYARD_INPUT"`)
+	req.Batch[0].Item, req.Batch[1].Item = structpb.NewStringValue(long), structpb.NewStringValue("short")
+	res := b.start(t.Context(), req).answer()
+	wantEnds(t, res.GetBatch(), "0 completed", "1 completed")
+	for i, out := range []string{"unset\n2", "short\n"} {
+		if got := res.GetBatch()[i].GetResult().GetStdout(); !strings.HasPrefix(got, out) {
+			t.Errorf("member %d printed %q, want %q", i, got, out)
+		}
+	}
+	one := request("b")
+	one.Spec, one.Index, one.Count, one.Item = command(t, "true"), new(int32(0)), 1, structpb.NewStringValue(long)
+	want(t, b.startAs(t.Context(), "one", one).answer(), "completed", "")
+	if log := b.logOf(logs.Attempt{Run: "r-1", Task: "b[0]", Claim: one.Claim}); !strings.HasPrefix(log, "[switchyard: SWITCHYARD_ITEM is not set") {
+		t.Errorf("the log says %q", log)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"switchyard/activities/executor/workspace"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/interpreter"
 )
 
 // stopGrace is the time between the stop signal and SIGKILL, unless the task sets another one.
@@ -76,6 +77,9 @@ func (w *work) prepare(ctx context.Context, m *member) (*historyv1.ExecuteRespon
 		return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonBadSpec, Result: &v1.TaskResult{ExitCode: -1}, Error: fmt.Sprintf(
 			"the command names $%s, and node %s has no shared folder; add constraints.requiresCapabilities: {%s: \"true\"} to the task", v1.SharedDirVariable, n.Name, v1.SharedDirCapability)}, nil
 	}
+	if long := interpreter.LongTexts(spec, env); len(long) > 0 {
+		return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: v1.ReasonBadSpec, Result: &v1.TaskResult{ExitCode: -1}, Error: long[0].Error()}, nil
+	}
 	if failed, err := n.checkApprovedEnvironments(ctx, req, spec); failed != nil || err != nil {
 		return failed, err
 	}
@@ -126,6 +130,8 @@ func (w *work) do(ctx context.Context, m *member) (*historyv1.ExecuteResponse, e
 	a.steering.begin(w.node.capabilities(req.GetType()), m, w.id(m), limit)
 	if !w.started.IsZero() {
 		w.beginIdle()
+	} else if w.ws.OmitsItem() {
+		w.log.Notice("SWITCHYARD_ITEM is not set, because the item is too long for a variable; the file $SWITCHYARD_INPUT has it as item")
 	}
 	x := executor.Attempt{
 		ID: w.id(m), Identity: identityOf(w.node, req, m),

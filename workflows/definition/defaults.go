@@ -47,6 +47,7 @@ func (r *defaultsReader) check(defaults *v1.TaskDefaults, p *source.Path) (bad m
 	before := len(r.Kept)
 	misplacedTemplates{r.decoder}.check(defaults.ProtoReflect(), p)
 	modelRules{r.decoder}.validate(defaults, p)
+	r.longTexts(nil, defaults.GetEnv(), p)
 	variableRules{r.decoder}.plain(defaults.GetEnv(), p.Field("env"))
 	variableRules{r.decoder}.secret(defaults.GetSecretEnv(), defaults.GetEnv(), p.Field("secretEnv"))
 	r.duration(defaults.GetTimeout(), p.Field("timeout"))

@@ -35,14 +35,7 @@ func (r kubernetesRules) check(task *v1.TaskDefinition, spec *v1.K8SJobSpec, at 
 
 // podProblem reports a problem of the spec at p.
 func (r kubernetesRules) podProblem(problem podspec.Problem, p *source.Path) {
-	for _, step := range problem.Path {
-		switch step := step.(type) {
-		case string:
-			p = p.Key(step)
-		case int:
-			p = p.Item(step)
-		}
-	}
+	p = stepsBelow(p, problem.Path)
 	position := r.locate(p)
 	if problem.AtKey {
 		position = r.locateKey(p)

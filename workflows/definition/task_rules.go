@@ -50,6 +50,9 @@ func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto
 	if spec, ok := spec.(interpreted); ok {
 		interpreterRules{r.decoder}.check(spec, at.Field("spec"))
 	}
+	if needsNode(task) {
+		r.longTexts(task.GetSpec(), task.GetEnv(), at)
+	}
 	variableRules{r.decoder}.plain(task.GetEnv(), at.Field("env"))
 	variableRules{r.decoder}.secret(task.GetSecretEnv(), task.GetEnv(), at.Field("secretEnv"))
 	r.duration(task.GetTimeout(), at.Field("timeout"))

@@ -6,14 +6,41 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/condition"
 	"switchyard/workflows/definition/source"
+	"switchyard/workflows/interpreter"
 )
 
 // nul reports a text with a NUL character, which ends texts for programs.
 func (d *decoder) nul(at source.Position, p *source.Path) {
 	d.Add(at, p, p.Local()+" contains a NUL character, which cannot be passed to a program", "")
+}
+
+// longTexts reports the variables and the arguments of a task, or of the defaults at p, that are too long for a program. A text with
+// a template is checked when an attempt starts.
+func (d *decoder) longTexts(spec *structpb.Struct, env map[string]string, p *source.Path) {
+	for _, long := range interpreter.LongTexts(spec, env) {
+		if !condition.HasTemplate(long.Text) {
+			at := stepsBelow(p, long.Path)
+			d.Add(d.locate(at), at, at.Local()+" "+long.Fault, long.Hint)
+		}
+	}
+}
+
+// stepsBelow returns the path below p that the steps lead to: names of fields or keys as strings, and indices of lists as ints.
+func stepsBelow(p *source.Path, steps []any) *source.Path {
+	for _, step := range steps {
+		switch step := step.(type) {
+		case string:
+			p = p.Key(step)
+		case int:
+			p = p.Item(step)
+		}
+	}
+	return p
 }
 
 // heartbeatTimeout checks how long the node of an attempt may be silent.

@@ -6,6 +6,9 @@
 //	shell: WORD                     the program and the arguments of the word
 //	otherwise                       sh -c TEXT, or sh -ec TEXT for several lines
 //
+// A shell takes a TEXT that is too long for an argument from a file: sh -ec ". 'FILE'". LongTexts finds what else of a task is too
+// long for a program.
+//
 // The interpreter is started with the file, rather than the file itself, so that a file system without programs (noexec) and a
 // file that another process still holds open do no harm.
 //

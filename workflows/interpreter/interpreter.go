@@ -16,15 +16,29 @@ type Program struct {
 	// argv is the interpreter with its own arguments.
 	argv []string
 	text string
-	// inFile is set if the interpreter reads the text from a file, rather than from its last argument.
-	inFile bool
+	// inFile is set if the interpreter reads the text from a file, rather than from its last argument. sourced is set if the last
+	// argument makes a shell read that file.
+	inFile, sourced bool
 	// choice names what chose the interpreter, or is "" for the default.
 	choice string
 }
 
 // New returns the program for a text. shell is a list or a word, or nil for the default. A first line that begins with #! takes
-// precedence over shell. An error is a *ShellError.
+// precedence over shell. A shell that takes the text as an argument reads a longer text from a file. An error is a *ShellError.
 func New(text string, shell *structpb.Value) (Program, error) {
+	p, err := newProgram(text, shell)
+	if p.isTooLong() && slices.Contains(shells, path.Base(p.argv[0])) {
+		last := p.argv[len(p.argv)-1]
+		p.inFile = strings.HasPrefix(last, "-") && !strings.HasPrefix(last, "--") && strings.HasSuffix(last, "c")
+		p.sourced = p.inFile
+	}
+	return p, err
+}
+
+// isTooLong reports whether the text is an argument, and too long for one.
+func (p Program) isTooLong() bool { return !p.inFile && len(p.text) > MaxArgument && len(p.argv) > 0 }
+
+func newProgram(text string, shell *structpb.Value) (Program, error) {
 	if argv := shebang(text); argv != nil {
 		return Program{argv: argv, text: text, inFile: true, choice: "the #! line"}, nil
 	}
@@ -78,10 +92,14 @@ func (p Program) Choice() string { return p.choice }
 // that holds the text, if InFile returns one.
 func (p Program) Argv(file string, args []string) []string {
 	argv := slices.Clone(p.argv)
-	if p.inFile {
+	text := p.text
+	switch {
+	case p.sourced: // unlike a shell that is started with the file, it keeps $0
+		text = ". '" + strings.ReplaceAll(file, "'", `'\''`) + "'"
+	case p.inFile:
 		return append(append(argv, file), args...)
 	}
-	argv = append(argv, p.text)
+	argv = append(argv, text)
 	if name := path.Base(argv[0]); len(args) > 0 && slices.Contains(shells, name) {
 		argv = append(argv, name) // $0, so that the arguments are $1 and so on
 	}

@@ -52,9 +52,70 @@ func TestTextsRunWithTheInterpreterThatTheyAsk(t *testing.T) {
 			t.Errorf("%s: %q, in a file %q, error %v", name, got, p.InFile(), err)
 		}
 	}
+	long := "#" + strings.Repeat(" ", MaxArgument)
+	for name, test := range map[string]struct {
+		text  string
+		shell any
+		want  []string // without the text, if that is the last argument
+	}{
+		"short enough":          {long[:MaxArgument], nil, []string{"sh", "-c"}},
+		"too long":              {long, nil, []string{"sh", "-c", `. '/it'\''s'`, "sh", "a"}},
+		"too long, lines":       {"a\n" + long, "sh", []string{"sh", "-ec", `. '/it'\''s'`, "sh", "a"}},
+		"too long, bash":        {long, "bash", []string{"bash", "-eo", "pipefail", "-c", `. '/it'\''s'`, "bash", "a"}},
+		"too long, a list":      {long, []any{"/bin/zsh", "-lc"}, []string{"/bin/zsh", "-lc", `. '/it'\''s'`, "zsh", "a"}},
+		"too long, #! line":     {"#!/bin/awk -f\n" + long, nil, []string{"/bin/awk", "-f", "/it's", "a"}},
+		"too long, python":      {long, "python", []string{"python3", "/it's", "a"}},
+		"too long for a list":   {long, []any{"perl", "-e"}, []string{"perl", "-e"}},
+		"too long for a list 2": {long, []any{"bash", "--rc"}, []string{"bash", "--rc"}},
+	} {
+		p, err := New(test.text, value(t, test.shell))
+		got := p.Argv("/it's", []string{"a"})
+		inFile := p.InFile() == test.text
+		if err != nil || !slices.Equal(got[:len(test.want)], test.want) || inFile != (len(got) == len(test.want)) || !inFile && got[len(test.want)] != test.text {
+			t.Errorf("%s: %.60q, in a file %v, error %v", name, got, inFile, err)
+		}
+	}
 	p, err := New("ls", value(t, "pwsh"))
 	if argv := p.Argv("", nil); err != nil || argv[0] != "pwsh" || !strings.Contains(argv[len(argv)-1], "\nls\n") {
 		t.Errorf("pwsh: %q, error %v", argv, err)
+	}
+}
+
+func TestTextsThatLinuxRefusesAreLong(t *testing.T) {
+	fits := strings.Repeat("x", MaxArgument)
+	long := fits + "x"
+	spec := value(t, map[string]any{
+		"command": []any{"bash", "-c", long, fits}, "args": []any{long}, "entrypoint": long, "image": long, "workingDirectory": long,
+		"env": []any{map[string]any{"name": "FITS", "value": fits[:MaxArgument-5]}, map[string]any{"name": "LONG", "value": fits[:MaxArgument-4]}},
+		"template": map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": long}}, "spec": map[string]any{"initContainers": []any{
+			map[string]any{"args": []any{long}, "lifecycle": map[string]any{"preStop": map[string]any{"exec": map[string]any{"command": []any{long}}}}},
+		}}},
+		"mcpServers": map[string]any{"jira": map[string]any{"command": []any{"x", long}, "env": map[string]any{"TOKEN": long}}},
+		"prompt":     long,
+	}).GetStructValue()
+	var got []string
+	for _, text := range LongTexts(spec, map[string]string{"A": fits[:MaxArgument-2], "BB": fits[:MaxArgument-2]}) {
+		if text.Text == "" || strings.Contains(text.Error(), "xxxx") {
+			t.Errorf("%v: text of %d bytes, error %.200s", text.Path, len(text.Text), text)
+		}
+		place, fault, _ := strings.Cut(text.Error(), " ")
+		fault, _, _ = strings.Cut(fault, ";")
+		got = append(got, place+" "+fault)
+	}
+	want := []string{
+		"spec.args[0] has 131072 bytes", "spec.command[2] has 131072 bytes", "spec.env[1].value has 131067 bytes",
+		"spec.mcpServers.jira.command[1] has 131072 bytes", "spec.mcpServers.jira.env.TOKEN has 131072 bytes",
+		"spec.template.spec.initContainers[0].args[0] has 131072 bytes", "spec.template.spec.initContainers[0].lifecycle.preStop.exec.command[0] has 131072 bytes",
+		"env.BB has 131069 bytes",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	for want, shell := range map[string]any{"": nil, "perl takes it as an argument, in which Linux allows at most 131071; begin it with a #! line": []any{"perl", "-e"}, "pwsh takes it": "pwsh"} {
+		spec := &structpb.Struct{Fields: map[string]*structpb.Value{"command": structpb.NewStringValue(long), "shell": value(t, shell)}}
+		if texts := LongTexts(spec, nil); (len(texts) > 0) != (want != "") || want != "" && !strings.Contains(texts[0].Error(), want) {
+			t.Errorf("a text for %v: %d faults, want %q", shell, len(texts), want)
+		}
 	}
 }
 

@@ -39,6 +39,8 @@ func TestTemplateMergesTheFieldsOfTheSpec(t *testing.T) {
 			`{"spec": {"containers": [{"name": "main", "image": "alpine", "command": ["sh", "-ec", "a\nb"]}]}}`},
 		{"an interpreter", `{"image": "alpine", "command": "#!/usr/bin/env -S $X -u\n1", "args": ["$(a)"]}`,
 			`{"spec": {"containers": [{"name": "main", "image": "alpine", "command": ["/usr/bin/env", "-S $$X -u", "/switchyard/in/script"], "args": ["$(a)"]}]}}`},
+		{"a command that is too long for an argument", `{"image": "alpine", "command": "` + strings.Repeat("x", 200_000) + `", "args": ["a"]}`,
+			`{"spec": {"containers": [{"name": "main", "image": "alpine", "command": ["sh", "-c", ". '/switchyard/in/script'", "sh"], "args": ["a"]}]}}`},
 		{"another shell", `{"image": "alpine", "command": "echo $1", "shell": ["zsh", "-c"], "args": ["a"]}`,
 			`{"spec": {"containers": [{"name": "main", "image": "alpine", "command": ["zsh", "-c", "echo $$1", "zsh"], "args": ["a"]}]}}`},
 		{"a list", `{"image": "alpine", "command": ["make", "all"], "args": ["-j"]}`,

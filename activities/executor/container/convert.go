@@ -61,6 +61,14 @@ type made struct {
 	program interpreter.Program
 }
 
+// argumentBytes returns the size of the arguments and the variables, without those of the image.
+func (m made) argumentBytes() (size int) {
+	for _, text := range slices.Concat(m.config.Entrypoint, m.config.Cmd, m.config.Env) {
+		size += len(text) + 1
+	}
+	return size
+}
+
 // convert returns the configuration of a request's container.
 func convert(r request) (made, error) {
 	spec, a := r.spec, r.attempt

@@ -56,6 +56,7 @@ func TestCommandsOfSpecs(t *testing.T) {
 		"string":                  {&v1.ContainerSpec{Command: text("echo $1"), Args: []string{"x", "y z"}}, []string{"sh"}, []string{"-c", "echo $1", "sh", "x", "y z"}},
 		"string of several lines": {&v1.ContainerSpec{Command: text("cd /x\necho")}, []string{"sh"}, []string{"-ec", "cd /x\necho"}},
 		"interpreter":             {&v1.ContainerSpec{Command: text("#!/usr/bin/env python3\n1"), Args: []string{"x"}}, []string{"/usr/bin/env"}, []string{"python3", "/switchyard/script", "x"}},
+		"string that is too long": {&v1.ContainerSpec{Command: text(strings.Repeat("x", 200_000)), Args: []string{"x"}}, []string{"sh"}, []string{"-c", ". '/switchyard/script'", "sh", "x"}},
 		"shell":                   {&v1.ContainerSpec{Command: text("a | b"), Shell: text("bash")}, []string{"bash"}, []string{"-eo", "pipefail", "-c", "a | b"}},
 		"shell of a list":         {&v1.ContainerSpec{Command: text("x"), Shell: Words([]string{"zsh", "-c"})}, []string{"zsh"}, []string{"-c", "x"}},
 		"args after a list":       {&v1.ContainerSpec{Command: Words([]string{"echo", "a"}), Args: []string{"b"}}, nil, []string{"echo", "a", "b"}},

@@ -2,6 +2,7 @@ package container
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,6 +12,8 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
+
+	"switchyard/activities/executor"
 )
 
 // output forwards what a container prints, each byte once. The output arrives over a
@@ -35,7 +38,12 @@ type output struct {
 type stream struct {
 	to   io.Writer
 	fail error
+	// head holds the first bytes, at most maxHead.
+	head []byte
 }
+
+// maxHead is more than the message of an engine that cannot execute a program, in bytes.
+const maxHead = 300
 
 type attached struct {
 	io.Closer
@@ -186,7 +194,15 @@ func (o *output) read(from *bufio.Reader, skip [2]int64) error {
 // write forwards data. After an error it discards all further data, since the program
 // must not notice that its output could not be written.
 func (s *stream) write(data []byte) {
+	s.head = append(s.head, data[:min(len(data), maxHead-len(s.head))]...)
 	if s.fail == nil {
 		_, s.fail = s.to.Write(data)
 	}
+}
+
+// isTooLong reports whether the only output is the message of an engine that the arguments of the program are too long. Docker has
+// started the container by then, and runc prints the message in the place of the program.
+func (o *output) isTooLong() bool {
+	line, found := bytes.CutSuffix(o.streams[1].head, []byte("\n"))
+	return found && len(o.streams[0].head) == 0 && !bytes.ContainsRune(line, '\n') && bytes.HasSuffix(bytes.ToLower(line), []byte(": "+executor.ArgumentsTooLong))
 }

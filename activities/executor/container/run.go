@@ -15,6 +15,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/lifecycle"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/interpreter"
 )
 
 // Run runs the attempt's container. It returns when the container has ended and has been removed, except that a failed container
@@ -132,6 +133,7 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 	if err != nil {
 		return nil, err
 	}
+	r.isLarge = m.argumentBytes() > interpreter.MaxArgument
 	if mustNotStart(ctx, r.attempt) {
 		return nil, errOver
 	}
@@ -177,6 +179,8 @@ type running struct {
 	keep      bool
 	// atHome has the meaning of Plan.AtHome.
 	atHome bool
+	// isLarge reports whether the arguments and the variables of the program are so large that it may not start.
+	isLarge bool
 	// holdsMounts reports whether the container has a mount from openMount.
 	holdsMounts bool
 	out         *output
@@ -322,6 +326,9 @@ func (r *running) follow(ctx context.Context) (executor.Result, error) {
 	}
 	if r.exit.oomKilled && (r.exit.code == 0 || !stopped) {
 		result.SetOOM()
+	}
+	if !result.Stopped && r.isLarge && result.ExitCode != 0 && r.out.isTooLong() {
+		result.Failure = &executor.Failure{Reason: v1.ReasonBadSpec, Err: executor.TooLongError("start container " + r.name)}
 	}
 	if stopped && r.exit.err != nil {
 		return result, fmt.Errorf("container %s: %w", r.name, r.exit.err)

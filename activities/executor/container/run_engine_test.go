@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,6 +117,38 @@ func TestCommandRunsWithTheInterpreterThatItNames(t *testing.T) {
 		r, err := e.Run(t.Context(), a, func() {})
 		if want := id + "\na b " + containers.WorkspaceDir + "/script\n1\n"; err != nil || r.ExitCode != 1 || out.String() != want {
 			t.Errorf("user %q: result %+v, error %v, it prints %q and %q, want %q", user, r, err, out, errs, want)
+		}
+	}
+}
+
+func TestCommandThatIsTooLongForAnArgumentRuns(t *testing.T) {
+	t.Parallel()
+	a, out, errs := enginetest.Attempt(t, "build", map[string]any{"command": "echo \"$1 $0\"\n#" + strings.Repeat("x", 200_000) + "\nfalse\necho not reached", "args": []any{"a b"}, "user": "worker"})
+	if a.Dirs.Workspace = t.TempDir(); os.Chmod(a.Dirs.Workspace, 0o700) != nil {
+		t.Fatal("the mode of the workspace cannot be changed")
+	}
+	r, err := newExecutor(t, containers.Options{}).Run(t.Context(), a, func() {})
+	if err != nil || r.ExitCode != 1 || out.String() != "a b sh\n" {
+		t.Errorf("result %+v, error %v, it prints %q and %q", r, err, out, errs)
+	}
+}
+
+// Arguments that are too long together fail an attempt for good, although Docker starts the container. The same words of a program
+// do not.
+func TestArgumentsThatAreTooLongTogetherAreAFaultOfTheSpec(t *testing.T) {
+	t.Parallel()
+	e := newExecutor(t, containers.Options{})
+	const text = "echo 'exec x: argument list too long' >&2; exit 1"
+	for name, test := range map[string]struct {
+		command string
+		large   int
+		isFault bool
+	}{"too long": {"true", 60, true}, "a program that prints more": {"echo on; " + text, 2, false}, "a program with few arguments": {text, 1, false}} {
+		args := slices.Repeat([]any{strings.Repeat("x", 120_000)}, test.large)
+		a, _, errs := enginetest.Attempt(t, "build", map[string]any{"command": test.command, "args": args})
+		r, err := e.Run(t.Context(), a, func() {})
+		if err != nil || r.ExitCode != 1 || (r.Failure != nil) != test.isFault || test.isFault && (r.Failure.Reason != v1.ReasonBadSpec || !strings.Contains(r.Failure.Err.Error(), "$SWITCHYARD_INPUT")) {
+			t.Errorf("%s: result %+v, error %v, it prints %.300q", name, r, err, errs.String())
 		}
 	}
 }

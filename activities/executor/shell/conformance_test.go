@@ -34,7 +34,7 @@ func conformance(t *testing.T, m Mechanism, memory bool) {
 			"directory is a file": spec(t, map[string]any{"command": "true", "workingDirectory": "/dev/null"}),
 			"program is a file":   spec(t, map[string]any{"command": []any{"/etc/passwd"}}),
 			"program is a folder": spec(t, map[string]any{"command": []any{"/etc"}}),
-			"command is too long": spec(t, map[string]any{"command": "true " + string(make8MiB())}),
+			"word is too long":    spec(t, map[string]any{"command": []any{"true", string(make8MiB())}}),
 		},
 		Left:       leftOf,
 		FloodBytes: 64 << 20,

@@ -36,6 +36,7 @@ func TestCommandRunsWithTheInterpreterThatItAsks(t *testing.T) {
 	}
 	env := func() map[string]string { return map[string]string{"PATH": bin + ":/usr/bin:/bin"} }
 	echo := filepath.Join(bin, "echoing")
+	long := strings.Repeat("x", 200_000) + "\n"
 	for name, test := range map[string]struct {
 		fields map[string]any
 		code   int
@@ -45,6 +46,10 @@ func TestCommandRunsWithTheInterpreterThatItAsks(t *testing.T) {
 		"#! line and env":      {map[string]any{"command": "#!/usr/bin/env echoing\nx"}, 0, "<" + echo + "><DIR/script>#!/usr/bin/env echoing\nx"},
 		"#! line without -e":   {map[string]any{"command": "#!/bin/sh\nfalse\necho on\nexit 7"}, 7, "on\n"},
 		"longer than argument": {map[string]any{"command": "#!/bin/sh\n: " + strings.Repeat("x", 1<<20) + "\necho long"}, 0, "long\n"},
+		"longer, for sh":       {map[string]any{"command": "echo $0 $#\n#" + long + "false\necho on"}, 1, "sh 0\n"},
+		"longer, one line":     {map[string]any{"command": "false; echo \"$0\" on #" + long}, 0, "sh on\n"},
+		"longer, for bash":     {map[string]any{"command": "a=(1 2); echo ${a[1]} $0\n#" + long + "false | cat\necho on", "shell": "bash"}, 1, "2 bash\n"},
+		"longer, a syntax":     {map[string]any{"command": "echo on\n#" + long + "if then"}, 2, "on\n"},
 		"shell of a list":      {map[string]any{"command": "a  $b", "shell": []any{"printf", "<%s>", "-e"}}, 0, "<-e><a  $b>"},
 		"shell sh":             {map[string]any{"command": "false\necho on", "shell": "sh"}, 1, ""},
 	} {

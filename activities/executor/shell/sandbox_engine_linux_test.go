@@ -57,7 +57,7 @@ func TestLongSandboxConformance(t *testing.T) {
 					"program is a file":   spec(t, map[string]any{"command": []any{"/etc/passwd"}, "sandbox": true}),
 					"program is a folder": spec(t, map[string]any{"command": []any{"/etc"}, "sandbox": true}),
 					"directory is a file": spec(t, map[string]any{"command": "true", "workingDirectory": "/dev/null", "sandbox": true}),
-					"command is too long": spec(t, map[string]any{"command": "true " + string(make8MiB()), "sandbox": true}),
+					"word is too long":    spec(t, map[string]any{"command": []any{"true", string(make8MiB())}, "sandbox": true}),
 				},
 				Left:       leftOf,
 				FloodBytes: 16 << 20,

@@ -19,6 +19,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell/procfs"
 	"switchyard/dev/testneeds"
+	"switchyard/workflows/interpreter"
 )
 
 // run executes a command in an attempt and returns its output.
@@ -129,10 +130,33 @@ func TestCommandOfSeveralLinesEndsAtTheFirstThatFails(t *testing.T) {
 func TestMalformedEnvironmentIsAStartError(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, Options{})
-	for _, env := range []map[string]string{{"": "x"}, {"A=B": "x"}, {"A\x00": "x"}, {"A": "x\x00"}, {"A": strings.Repeat("x", 8<<20)}} {
+	large := map[string]string{} // more than the 6 MiB that Linux allows under any stack limit
+	for i := range 60 {
+		large["V"+strconv.Itoa(i)] = strings.Repeat("x", 120_000)
+	}
+	for _, env := range []map[string]string{{"": "x"}, {"A=B": "x"}, {"A\x00": "x"}, {"A": "x\x00"}, {"A": strings.Repeat("x", 8<<20)}, large} {
 		_, _, err := run(t, e, executor.Attempt{Env: env}, "true")
 		if start := executor.AsStartError(err); start == nil || !start.BadSpec {
 			t.Errorf("error %v, want a StartError of the spec", err)
+		}
+	}
+}
+
+// TestLimitOfAnArgumentIsThatOfLinux checks interpreter.MaxArgument against the kernel.
+func TestLimitOfAnArgumentIsThatOfLinux(t *testing.T) {
+	t.Parallel()
+	if os.Getpagesize() != 4096 {
+		t.Skip("the limit is 32 pages")
+	}
+	e := newExecutor(t, Options{})
+	for more, fits := range map[int]bool{0: true, 1: false} {
+		text := strings.Repeat("x", interpreter.MaxArgument+more)
+		_, out, err := run(t, e, executor.Attempt{Env: map[string]string{"A": text[2:]}}, []any{"sh", "-c", "echo ${#1} ${#A}", "sh", text})
+		if (err == nil) != fits || fits && out != fmt.Sprintf("%d %d\n", len(text), len(text)-2) {
+			t.Errorf("with %d bytes: printed %q, error %v", len(text), out, err)
+		}
+		if _, _, err := run(t, e, executor.Attempt{Env: map[string]string{"A": text[2:]}}, []any{"true"}); (err == nil) != fits {
+			t.Errorf("with a variable of %d bytes: %v", len(text), err)
 		}
 	}
 }

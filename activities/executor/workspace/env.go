@@ -3,13 +3,18 @@ package workspace
 import (
 	"strconv"
 	"strings"
+
+	"switchyard/workflows/interpreter"
 )
 
-const ownPrefix = "SWITCHYARD_"
+const (
+	ownPrefix    = "SWITCHYARD_"
+	itemVariable = ownPrefix + "ITEM"
+)
 
 // Env returns the task's own environment, overlaid with the variables of the contract. Variables without a value stay
 // unset: under `set -u`, a script that deletes "$SWITCHYARD_SHARED_DIR"/cache must fail rather than delete another
-// folder. A task cannot set SWITCHYARD_* variables, except SWITCHYARD_GATEWAY and SWITCHYARD_TOKEN, which are settings
+// folder. An item that is too long for a variable counts as none. A task cannot set SWITCHYARD_* variables, except SWITCHYARD_GATEWAY and SWITCHYARD_TOKEN, which are settings
 // of the command. The caller owns the map.
 func (w *Workspace) Env() map[string]string {
 	r := &w.request
@@ -39,13 +44,18 @@ func (w *Workspace) Env() map[string]string {
 			env[ownPrefix+key] = value
 		}
 	}
-	if r.Item != nil {
-		env[ownPrefix+"ITEM"] = itemText(r.Item)
+	if r.Item != nil && !w.OmitsItem() {
+		env[itemVariable] = itemText(r.Item)
 	}
 	if r.NUMANode != nil {
 		env[ownPrefix+"TARGET_NUMA_NODE"] = strconv.Itoa(*r.NUMANode)
 	}
 	return env
+}
+
+// OmitsItem reports whether the item of the instance is too long for its variable.
+func (w *Workspace) OmitsItem() bool {
+	return w.request.Item != nil && !interpreter.FitsVariable(itemVariable, itemText(w.request.Item))
 }
 
 // reserved reports whether a task may not set a variable.

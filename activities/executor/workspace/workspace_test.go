@@ -468,6 +468,16 @@ func TestItemInTheEnvironment(t *testing.T) {
 	}
 }
 
+func TestItemThatIsTooLongForAVariableIsNotSet(t *testing.T) {
+	const most = 128<<10 - len("SWITCHYARD_ITEM=") - 1
+	for size, fits := range map[int]bool{most: true, most + 1: false} {
+		w := prepare(t, t.TempDir(), Request{Task: "t", Count: 1, Item: structpb.NewStringValue(strings.Repeat("x", size))})
+		if item, set := w.Env()["SWITCHYARD_ITEM"]; set != fits || set && len(item) != size || w.OmitsItem() == fits {
+			t.Errorf("%d bytes: set %v, %d bytes, omitted %v", size, set, len(item), w.OmitsItem())
+		}
+	}
+}
+
 // A parse error quotes the text with its secrets replaced, and shows no part of a secret, wherever the quotation is
 // cut.
 func TestErrorsQuoteMaskedText(t *testing.T) {
