@@ -23,26 +23,27 @@ const maxLocalNodes = 100
 // nodeFlags holds the flags that describe the nodes of a process.
 type nodeFlags struct {
 	// command is the command that has the flags, or "" for worker.
-	command      string
-	count        int
-	name         string
-	labels       []string
-	capabilities []string
-	maxParallel  int
-	workDir      string
-	sharedDir    string
-	scratchDir   string
-	localTempDir string
-	passEnv      []string
-	allowSecrets []string
-	maxOutputMB  int64
-	offlineAfter time.Duration
-	drainTimeout time.Duration // the value before the flags are read is the default
-	gaming       gamingFlags
-	containers   containerFlags
-	agents       agentFlags
-	kube         kubeFlags
-	vms          vmFlags
+	command         string
+	count           int
+	name            string
+	labels          []string
+	capabilities    []string
+	maxParallel     int
+	workDir         string
+	sharedDir       string
+	scratchDir      string
+	localTempDir    string
+	passEnv         []string
+	allowSecrets    []string
+	maxOutputMB     int64
+	artifactCacheGB int64
+	offlineAfter    time.Duration
+	drainTimeout    time.Duration // the value before the flags are read is the default
+	gaming          gamingFlags
+	containers      containerFlags
+	agents          agentFlags
+	kube            kubeFlags
+	vms             vmFlags
 }
 
 // addOne adds the flags of a command that runs one node.
@@ -56,6 +57,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.StringVar(&n.scratchDir, "scratch-dir", "", "parent folder of the private directories of attempts, and of what a restarted worker finds again (default the system's temporary folder, and /var/lib/switchyard or your state directory)")
 	f.StringVar(&n.localTempDir, "temp-dir", "", "parent folder of the temporary directories of attempts (default their private directories)")
 	f.StringSliceVar(&n.passEnv, "pass-env", nil, "environment variables to pass to shell tasks besides PATH, HOME, the locale and the like, such as SSH_AUTH_SOCK,AWS_*; may be repeated")
+	f.Int64Var(&n.artifactCacheGB, "artifact-cache-gb", 10, "disk space for artifacts that the node keeps for later tasks, in GiB; 0 keeps none")
 	f.Int64Var(&n.maxOutputMB, "max-output-mb", 256, "maximum size of an attempt's log, in MiB")
 	f.DurationVar(&n.offlineAfter, "offline-after", 15*time.Second, "how long a node may be silent before it counts as offline")
 	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long running tasks may continue when the node stops, before they move to another node")
@@ -103,6 +105,8 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 		return nil, exit.Usagef("--offline-after %s: it must be at least 1s", n.offlineAfter)
 	case n.drainTimeout < 0:
 		return nil, exit.Usagef("--drain-timeout %s: it must not be negative", n.drainTimeout)
+	case n.artifactCacheGB < 0:
+		return nil, exit.Usagef("--artifact-cache-gb %d: it must be at least 0", n.artifactCacheGB)
 	case n.maxOutputMB < 0:
 		return nil, exit.Usagef("--max-output-mb %d: it must be at least 1, or 0 for the default", n.maxOutputMB)
 	case n.maxParallel < 0:
@@ -159,7 +163,7 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 		}
 		nodes = append(nodes, stack.NodeConfig{
 			Name: name, Labels: n.labels, Capabilities: capabilities,
-			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, ScratchDir: n.scratchDir, LocalTempDir: n.localTempDir, PassEnv: n.passEnv, Secrets: allowed, MaxOutput: n.maxOutputMB << 20,
+			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, ScratchDir: n.scratchDir, LocalTempDir: n.localTempDir, PassEnv: n.passEnv, Secrets: allowed, MaxOutput: n.maxOutputMB << 20, ArtifactCache: n.artifactCacheGB << 30,
 			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers, Agents: agents, Kube: kube, VMs: vms,
 		})
 	}

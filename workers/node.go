@@ -1,11 +1,13 @@
 package workers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/activities/artifacts"
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/gatewayclient"
@@ -52,6 +55,8 @@ type NodeConfig struct {
 	Executors []executor.Executor
 	// WorkDir is the base of relative working directories. "" means the process's own working directory.
 	WorkDir string
+	// ArtifactCache bounds the chunks of artifacts that the node keeps for later tasks, in bytes. 0 means none.
+	ArtifactCache int64
 	// ScratchDir is the parent of the private directories of attempts.
 	ScratchDir string
 	// TempDir is the parent of the temporary directories of attempts that end with the worker. Only the nodes of one
@@ -225,6 +230,9 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		return nil, err
 	}
 	n.openState()
+	if err = n.openArtifacts(); err != nil {
+		return nil, err
+	}
 	// The node touches nothing that another worker of its name may still use before it is registered under this incarnation.
 	record, err := n.join(ctx)
 	if err != nil {
@@ -240,6 +248,17 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	n.loops.Go(func() { n.stay(loopCtx) })
 	n.loops.Go(func() { kept.watch(loopCtx, registry.New(cfg.Client)) })
 	return n, nil
+}
+
+// openArtifacts prepares the artifacts of tasks and their cache, which the next worker of the node finds if it keeps a state.
+func (n *Node) openArtifacts() error {
+	n.attempts.Artifacts = &artifacts.Library{Store: n.cfg.Store}
+	if n.cfg.ArtifactCache == 0 {
+		return nil
+	}
+	cache, err := artifacts.OpenCache(filepath.Join(cmp.Or(n.attempts.State.Dir, n.cfg.ScratchDir), "artifacts"), n.cfg.ArtifactCache)
+	n.attempts.Artifacts.Cache = cache
+	return err
 }
 
 // openState prepares the folder through which attempts outlive this worker. Without a lock, another worker may use it.
@@ -373,6 +392,7 @@ func withFound(ctx context.Context, cfg NodeConfig) map[string]string {
 	if all == nil {
 		all = map[string]string{}
 	}
+	all[v1.ArtifactsCapability] = "true"
 	if cfg.SharedDir != "" {
 		all[v1.SharedDirCapability] = "true"
 	}

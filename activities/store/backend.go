@@ -16,6 +16,8 @@ type backend interface {
 	get(ctx context.Context, key string) ([]byte, error)
 	// keys yields the keys that start with prefix in order, and ends after the first error.
 	keys(ctx context.Context, prefix string) iter.Seq2[string, error]
+	// findChunks reports which chunks are stored, or returns ErrSweeping.
+	findChunks(ctx context.Context, digests [][]byte) (stored []bool, err error)
 	// runs yields the run ids below runs/ in order, and ends after the first error.
 	runs(ctx context.Context) iter.Seq2[string, error]
 	// newest returns when the newest value of a run was stored, or the zero time if the run has no values.

@@ -107,6 +107,10 @@ func (b *bucket) get(ctx context.Context, key string) ([]byte, error) {
 	return value.Bytes(), errors.Join(err, r.Close())
 }
 
+func (b *bucket) findChunks(ctx context.Context, digests [][]byte) ([]bool, error) {
+	return findChunks(ctx, b, digests, func(key string) (bool, error) { return b.Exists(ctx, key) })
+}
+
 func (b *bucket) keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for object, err := range b.objects(ctx, &blob.ListOptions{Prefix: prefix}) {

@@ -152,6 +152,13 @@ func (c *claimed) runs(ctx context.Context) iter.Seq2[string, error] {
 	return c.sizer.runs(ctx)
 }
 
+func (c *claimed) findChunks(ctx context.Context, digests [][]byte) ([]bool, error) {
+	if err := c.check(ctx); err != nil {
+		return nil, err
+	}
+	return c.sizer.findChunks(ctx, digests)
+}
+
 func (c *claimed) newest(ctx context.Context, run string) (time.Time, error) {
 	if err := c.check(ctx); err != nil {
 		return time.Time{}, err

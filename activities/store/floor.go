@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/shirou/gopsutil/v3/disk"
 
 	"switchyard/activities/store/storekey"
 )
 
-// ErrLowSpace is in the chain of the error of a Put of a log chunk if the store has too little free space for logs. The
-// remaining space is reserved for values that runs depend on, such as results.
-var ErrLowSpace = errors.New("too little free space for logs")
+// ErrLowSpace is in the chain of the error of a Put of a chunk of a log or of artifacts if the store has too little free space for
+// such chunks. The remaining space is reserved for values that runs depend on, such as results.
+var ErrLowSpace = errors.New("too little free space for logs and artifacts")
 
 const (
 	// maxFloor bounds the free space that logs must leave on a file system.
@@ -52,9 +53,9 @@ func (f floored) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 // Floor returns the free space in bytes below which a store on a file system of the given size refuses logs.
 func Floor(total uint64) uint64 { return min(maxFloor, total/floorShare) }
 
-// checkSpace returns ErrLowSpace for a log chunk that must not be stored, and nil for any other value.
+// checkSpace returns ErrLowSpace for a chunk that must not be stored, and nil for any other value.
 func (f floored) checkSpace(ctx context.Context, key string, size int) error {
-	if _, _, isLog := storekey.ParseLogChunk(key); !isLog {
+	if _, _, isLog := storekey.ParseLogChunk(key); !isLog && !strings.HasPrefix(key, storekey.ChunksPrefix) {
 		return nil
 	}
 	usage, err := disk.UsageWithContext(ctx, f.dir)

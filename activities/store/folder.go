@@ -164,6 +164,20 @@ func (f *folder) putIfAbsent(ctx context.Context, key string, value []byte) (exi
 	return existed, err
 }
 
+func (f *folder) findChunks(ctx context.Context, digests [][]byte) ([]bool, error) {
+	if err := f.present(); err != nil {
+		return nil, err
+	}
+	return findChunks(ctx, f, digests, func(key string) (bool, error) {
+		switch _, err := os.Lstat(f.path(key)); {
+		case errors.Is(err, fs.ErrNotExist):
+			return false, nil
+		default:
+			return err == nil, withoutPath(err)
+		}
+	})
+}
+
 // deleteRun removes the directory of a run.
 func (f *folder) deleteRun(_ context.Context, run string) error {
 	f.journals.forget(run)

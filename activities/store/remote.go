@@ -96,6 +96,24 @@ func (r *remote) get(ctx context.Context, key string) ([]byte, error) {
 	return res.GetData(), err
 }
 
+func (r *remote) findChunks(ctx context.Context, digests [][]byte) ([]bool, error) {
+	res, err := r.calls.FindChunks(ctx, connect.NewRequest(&v1.FindChunksRequest{Digests: digests}))
+	if connect.CodeOf(err) == connect.CodeAborted {
+		return nil, ErrSweeping
+	}
+	if err != nil {
+		return nil, r.failed(err)
+	}
+	stored := make([]bool, len(digests))
+	for _, i := range res.Msg.GetStored() {
+		if i < 0 || int(i) >= len(stored) {
+			return nil, fmt.Errorf("gateway %s: chunk %d of %d is stored", r.inUse(), i, len(stored))
+		}
+		stored[i] = true
+	}
+	return stored, nil
+}
+
 func (r *remote) keys(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		req := &v1.ListBlobsRequest{Prefix: prefix, PageSize: listPage}

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"switchyard/activities/store/storekey"
 )
 
 // SpoolOptions configures where values are kept while a store is away.
@@ -117,9 +120,27 @@ func tryTimeout(bytes int) time.Duration {
 	return 3*time.Second + time.Duration(bytes>>20)*time.Second
 }
 
+// isUnspooled reports whether a value never waits in the spool: contents of artifacts are too many, and a draft protects chunks
+// only once it is in the store.
+func isUnspooled(key string) bool {
+	node, err := storekey.ParseNode(key)
+	return strings.HasPrefix(key, storekey.ChunksPrefix) || err == nil && node.Kind == storekey.DraftValue
+}
+
+// storeUnspooled stores a value with one try.
+func (s *spooler) storeUnspooled(ctx context.Context, key string, value []byte, ifAbsent bool) (existed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, uploadPatience*tryTimeout(len(value)))
+	defer cancel()
+	return s.storeOnce(ctx, key, value, ifAbsent)
+}
+
 func (s *spooler) put(ctx context.Context, key string, value []byte) error {
 	if len(value) > MaxValueBytes {
 		return errTooLarge
+	}
+	if isUnspooled(key) {
+		_, err := s.storeUnspooled(ctx, key, value, false)
+		return err
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -146,6 +167,9 @@ func (s *spooler) put(ctx context.Context, key string, value []byte) error {
 func (s *spooler) putIfAbsent(ctx context.Context, key string, value []byte) (existed bool, err error) {
 	if len(value) > MaxValueBytes {
 		return false, errTooLarge
+	}
+	if isUnspooled(key) {
+		return s.storeUnspooled(ctx, key, value, true)
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return false, ctx.Err()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -140,10 +141,10 @@ func (s *Store) DeleteRun(ctx context.Context, run string) error {
 	return nil
 }
 
-// Delete removes the value of a key of an environment or of the outbox, if there is one. A gateway does not support it.
+// Delete removes the value of a key of an environment, of the outbox or of a chunk, if there is one. A gateway does not support it.
 func (s *Store) Delete(ctx context.Context, key string) error {
-	if !strings.HasPrefix(key, storekey.EnvironmentsPrefix) && !strings.HasPrefix(key, storekey.OutboxPrefix) {
-		return fmt.Errorf("delete %s: it is neither a key of an environment nor one of the outbox", key)
+	if !slices.ContainsFunc([]string{storekey.EnvironmentsPrefix, storekey.OutboxPrefix, storekey.ChunksPrefix}, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+		return fmt.Errorf("delete %s: it is not a key of an environment, of the outbox or of a chunk", key)
 	}
 	if err := s.backend.delete(ctx, key); err != nil {
 		return fmt.Errorf("delete %s: %w", key, err)

@@ -10,6 +10,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 
+	"switchyard/activities/artifacts"
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/workspace"
 	"switchyard/activities/metrics"
@@ -57,6 +58,9 @@ type Node struct {
 	// Metrics counts attempts. If nil, they are not counted.
 	Metrics *metrics.Metrics
 	Logger  *slog.Logger
+
+	// Artifacts saves and loads the artifacts of tasks.
+	Artifacts *artifacts.Library
 
 	attempts  attempts
 	lists     results.ListCache

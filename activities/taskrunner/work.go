@@ -107,7 +107,7 @@ func (w *work) prepare(ctx context.Context, m *member) (*historyv1.ExecuteRespon
 	if err != nil {
 		return nil, fmt.Errorf("prepare the workspace of %s: %w", m.name, err)
 	}
-	return nil, nil
+	return w.loadArtifacts(ctx)
 }
 
 // boundTo returns the NUMA node to which an attempt is bound, or nil.
@@ -137,7 +137,7 @@ func (w *work) do(ctx context.Context, m *member) (*historyv1.ExecuteResponse, e
 		ID: w.id(m), Identity: identityOf(w.node, req, m),
 		Spec: w.spec, Env: w.secrets.env(w.ws.Env()),
 		Secrets: executor.Secrets{Env: req.GetSecretEnv(), Mask: w.secrets.masks.Text},
-		Dirs:    executor.Dirs{Workspace: w.ws.Dir(), Temp: w.ws.TempDir(), Shared: w.node.Folders.SharedDir, Base: w.node.Folders.BaseDir},
+		Dirs:    executor.Dirs{Workspace: w.ws.Dir(), Temp: w.ws.TempDir(), Shared: w.node.Folders.SharedDir, Base: w.baseDir()},
 		Limits:  limits(req.GetResources()),
 		Binding: executor.Binding{
 			GPUs:     w.gpus,
@@ -189,6 +189,9 @@ func (w *work) collect(ctx context.Context, m *member, result executor.Result, r
 		w.log.Flush()
 		collectStreams(res.GetResult(), w.log.Writer)
 		w.collectFiles(res)
+		if err := w.saveArtifacts(ctx, m, res); err != nil {
+			return stopped(ctx, nil), nil
+		}
 		explain(res)
 	}
 	res.Checkpoint = w.checkpointer.final(context.WithoutCancel(ctx), res.GetState() != v1.TaskCompleted)

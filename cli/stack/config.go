@@ -100,6 +100,8 @@ type NodeConfig struct {
 	MaxParallel  int
 	WorkDir      string
 	SharedDir    string
+	// ArtifactCache bounds the contents of artifacts that the node keeps, in bytes.
+	ArtifactCache int64
 	// ScratchDir is the parent of the private directories of attempts, or "" for the system's temporary folder. All
 	// nodes of a process share the setting.
 	ScratchDir string

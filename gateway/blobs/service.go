@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
@@ -44,6 +45,9 @@ func (s Service) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReq
 	}
 	if isOfEnvironment(key) {
 		return s.putEnvironmentPart(ctx, req.Msg)
+	}
+	if strings.HasPrefix(key, storekey.ChunksPrefix) {
+		return s.putArtifactChunk(ctx, key, data)
 	}
 	of, err := storekey.ParseNode(key)
 	if err != nil {
@@ -105,6 +109,10 @@ func checkNodeValue(kind storekey.NodeValue, data []byte) error {
 		return proto.Unmarshal(data, &historyv1.ExecuteResponse{})
 	case storekey.LogChunkValue:
 		return logs.CheckChunk(data)
+	case storekey.ArtifactValue:
+		return proto.Unmarshal(data, &v1.ArtifactManifest{})
+	case storekey.DraftValue:
+		return proto.Unmarshal(data, &v1.ArtifactDraft{})
 	}
 	return nil
 }
@@ -170,6 +178,9 @@ func (s Service) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobReq
 	}
 	if isOfEnvironment(key) {
 		return s.getEnvironmentValue(ctx, key)
+	}
+	if _, isChunk := storekey.ParseChunk(key); isChunk {
+		return s.getArtifactChunk(ctx, key)
 	}
 	if err := storekey.Check(key); err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)

@@ -22,6 +22,7 @@ const (
 	workflowTypeName = "workflow"
 	attemptTypeName  = "attempt"
 	runTypeName      = "run"
+	artifactTypeName = "artifact"
 )
 
 // field is a field that an expression may select.
@@ -38,14 +39,15 @@ type object struct {
 	workflow *historyv1.WorkflowView
 	attempt  *historyv1.AttemptView
 	run      *historyv1.RunView
+	artifact *v1.Artifact
 	outputs  ref.Val // of the instances; nil until first used
 }
 
 // model holds the types that expressions are checked against, in addition to CEL's own types. It is immutable.
 type model struct {
 	*types.Registry
-	task, result, workflow, attempt, run *types.Type
-	fields                               map[string]map[string]field // by type name
+	task, result, workflow, attempt, run, artifact *types.Type
+	fields                                         map[string]map[string]field // by type name
 }
 
 func newModel() (*model, error) {
@@ -60,6 +62,7 @@ func newModel() (*model, error) {
 		workflow: types.NewObjectType(workflowTypeName),
 		attempt:  types.NewObjectType(attemptTypeName),
 		run:      types.NewObjectType(runTypeName),
+		artifact: types.NewObjectType(artifactTypeName),
 	}
 	data := types.NewMapType(types.StringType, types.DynType)
 	attempt := map[string]field{
@@ -71,6 +74,7 @@ func newModel() (*model, error) {
 		"state":           {types.StringType, func(o *object) ref.Val { return types.String(cmp.Or(o.task.GetState(), o.attempt.GetState())) }},
 	}
 	result := maps.Clone(attempt)
+	result["artifacts"] = field{types.NewMapType(types.StringType, m.artifact), func(o *object) ref.Val { return m.artifacts(o.taskResult()) }}
 	result["output"] = field{types.DynType, func(o *object) ref.Val { return m.data(o.taskResult().GetOutput()) }}
 	attempt["number"] = field{types.IntType, func(o *object) ref.Val { return types.Int(o.attempt.GetNumber()) }}
 	attempt["reason"] = field{types.StringType, func(o *object) ref.Val { return types.String(o.attempt.GetReason()) }}
@@ -92,6 +96,11 @@ func newModel() (*model, error) {
 		},
 		attemptTypeName: attempt,
 		runTypeName:     m.runFields(),
+		artifactTypeName: {
+			"size":   {types.IntType, func(o *object) ref.Val { return types.Int(o.artifact.GetSize()) }},
+			"files":  {types.IntType, func(o *object) ref.Val { return types.Int(o.artifact.GetFiles()) }},
+			"digest": {types.StringType, func(o *object) ref.Val { return types.String(o.artifact.GetDigest()) }},
+		},
 	}
 	return m, nil
 }
@@ -107,6 +116,15 @@ func (o *object) exitCode() ref.Val {
 		return types.Int(-1)
 	}
 	return types.Int(o.taskResult().GetExitCode())
+}
+
+// artifacts returns the artifacts of a result by name.
+func (m *model) artifacts(r *v1.TaskResult) ref.Val {
+	all := map[ref.Val]ref.Val{}
+	for _, a := range r.GetArtifacts() {
+		all[types.String(a.GetName())] = &object{kind: m.artifact, fields: m.fields[artifactTypeName], artifact: a}
+	}
+	return types.NewRefValMap(m.Registry, all)
 }
 
 // data returns a JSON object as a map; its numbers are doubles.
@@ -155,7 +173,7 @@ func (m *model) attemptValue(view *historyv1.AttemptView) *object {
 
 // FindStructType returns a type of the model. CEL's checker calls it.
 func (m *model) FindStructType(name string) (*types.Type, bool) {
-	for _, own := range []*types.Type{m.task, m.result, m.workflow, m.attempt, m.run} {
+	for _, own := range []*types.Type{m.task, m.result, m.workflow, m.attempt, m.run, m.artifact} {
 		if own.TypeName() == name {
 			return types.NewTypeTypeWithParam(own), true
 		}

@@ -66,6 +66,9 @@ func neededCapabilities(task *v1.TaskDefinition) (needed []string) {
 	if v1.NeedsSharedDir(task.GetType(), task.GetSpec(), task.GetEnv()) {
 		needed = append(needed, v1.SharedDirCapability)
 	}
+	if task.GetArtifacts() != nil {
+		needed = append(needed, v1.ArtifactsCapability)
+	}
 	return needed
 }
 

@@ -93,6 +93,7 @@ func (s *sight) task(number int, task *v1.TaskDefinition, at *source.Path) *hist
 	s.expression(condition.CacheKey, task.GetCache().GetKey(), at.Field("cache").Field("key"))
 	s.expression(condition.Retry, task.GetRetry().GetWhen(), at.Field("retry").Field("when"))
 	s.templates(task, at)
+	s.artifacts(task, at)
 	return s.found
 }
 

@@ -54,5 +54,8 @@ func Ending(why string) string { return ending + why }
 // IsEnding reports whether a text was returned by Ending.
 func IsEnding(text string) bool { return strings.HasPrefix(text, ending) }
 
+// ArtifactsWait is the notice of an attempt whose artifacts are being fetched or stored.
+const ArtifactsWait = "transfers its artifacts"
+
 // StoreWait is the notice of an attempt that has ended while its node cannot reach the store.
 const StoreWait = "has ended; its result waits for the store"

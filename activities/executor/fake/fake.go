@@ -25,6 +25,8 @@ type Step struct {
 	Stdout, Stderr string
 	// Output and ContextUpdate are written to the files named by the attempt's environment.
 	Output, ContextUpdate string
+	// Do is called then, if it is not nil. Its error is one of the node.
+	Do func(a executor.Attempt) error
 	// Duration is how long the attempt then runs.
 	Duration time.Duration
 	// Block makes the attempt run until Release is called or it is stopped.
@@ -102,6 +104,11 @@ func (e *Executor) Run(ctx context.Context, a executor.Attempt, spawned func()) 
 	}
 	if err := step.write(a); err != nil {
 		return executor.Result{}, err
+	}
+	if step.Do != nil {
+		if err := step.Do(a); err != nil {
+			return executor.Result{}, err
+		}
 	}
 	if !step.wait(ctx, gate) || !e.awaitResume(ctx, a.ID) {
 		return step.stop(a, gate), nil

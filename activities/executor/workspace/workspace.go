@@ -20,6 +20,7 @@ const (
 	contextUpdateFile = "context-update"
 	checkpointFile    = "checkpoint"
 	tempName          = "tmp"
+	filesName         = "files"
 )
 
 // Limits on what a task may return, in bytes.
@@ -215,6 +216,12 @@ func (root *Root) Close() error {
 
 // Dir returns the workspace's directory, an absolute path.
 func (w *Workspace) Dir() string { return w.dir.path }
+
+// FilesDir returns the directory in which a task with files of its own starts, an absolute path inside Dir. MakeFiles creates it.
+func (w *Workspace) FilesDir() string { return w.path(filesName) }
+
+// MakeFiles creates the directory FilesDir.
+func (w *Workspace) MakeFiles() error { return os.Mkdir(w.FilesDir(), 0o755) }
 
 // TempDir returns the attempt's temporary directory, an absolute path inside or outside Dir.
 func (w *Workspace) TempDir() string { return w.dir.temp }

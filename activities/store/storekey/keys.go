@@ -34,6 +34,9 @@ import (
 //	ancestors/<digest>                           what the ancestors of a task have left, if it is large
 //	lists/<digest>                               a list that tasks read, named by its content
 //	reused/<digest>                              copy of a result that the run took from the cache
+//	artifacts/<task>.<generation>.<claim>.<name> a v1.ArtifactManifest: an artifact that a dispatch has left
+//	drafts/<task>.<generation>.<claim>.<name>.<n>
+//	                                             a v1.ArtifactDraft: chunks on which the upload of an artifact relies
 //	probe                                        the value that Probe writes
 //
 // These keys are below runs/<run>/, for all chains of a run:
@@ -47,6 +50,11 @@ import (
 // So are the ids of runs that were submitted under idempotency keys:
 //
 //	requests/<digest>
+//
+// So are the contents of artifacts, which all runs share. The digest is not that of the bytes alone, so that a published
+// checksum of a file gives no access to it:
+//
+//	chunks/<two digits>/<digest>
 //
 // The gateways of a deployment share the following keys and do not serve them to nodes:
 //
@@ -169,6 +177,36 @@ func Events(home string, generation, n int32) string {
 // EventsPrefix returns the prefix of the keys of a generation's events.
 func EventsPrefix(home string, generation int32) string {
 	return RunPrefix(home) + "events/" + itoa(generation) + "."
+}
+
+// Artifact returns the key of the v1.ArtifactManifest of an artifact that a dispatch of a task has left.
+func Artifact(home string, generation int32, task string, claim int32, name string) string {
+	return RunPrefix(home) + artifactsFolder + "/" + segment(task) + "." + itoa(generation) + "." + itoa(claim) + "." + name
+}
+
+// Draft returns the key of the n-th v1.ArtifactDraft, from 0, of an artifact with a key from Artifact.
+func Draft(artifact string, n int) string {
+	run, rest, _ := SplitRun(artifact)
+	chain, rest, _ := strings.Cut(rest, "/"+artifactsFolder+"/")
+	return RunPrefix(run+"/"+chain) + draftsFolder + "/" + rest + "." + strconv.Itoa(n)
+}
+
+// The folders of the manifests of artifacts and of their drafts.
+const artifactsFolder, draftsFolder = "artifacts", "drafts"
+
+// ChunksPrefix begins the keys of the contents of artifacts.
+const ChunksPrefix = "chunks/"
+
+// Chunk returns the key of a chunk of artifacts, given its digest.
+func Chunk(digest []byte) string {
+	name := hex.EncodeToString(digest)
+	return ChunksPrefix + name[:2] + "/" + name
+}
+
+// ParseChunk returns the digest in a key of Chunk, or false for any other key.
+func ParseChunk(key string) (digest []byte, ok bool) {
+	digest, err := hex.DecodeString(key[strings.LastIndexByte(key, '/')+1:])
+	return digest, err == nil && len(digest) == sha256.Size && key == Chunk(digest)
 }
 
 // Purged returns the key of the mark that takes the dead letter of a task in a generation off the list.
@@ -297,7 +335,7 @@ func Outbox(at time.Time, id string) string {
 }
 
 // prefixesOfNoRun begin the keys outside of runs, except those of cached results. A folder keeps their values as files.
-var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, NotificationsPrefix, OutboxPrefix, EnvironmentsPrefix, CollectorsPrefix}
+var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, NotificationsPrefix, OutboxPrefix, EnvironmentsPrefix, CollectorsPrefix, ChunksPrefix}
 
 // CollectorsPrefix begins the keys of the signs of life of the processes that remove old values.
 const CollectorsPrefix = "collectors/"

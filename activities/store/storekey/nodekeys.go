@@ -24,6 +24,10 @@ const (
 	JournalValue
 	// LogChunkValue is a chunk of a log, which is stored once.
 	LogChunkValue
+	// ArtifactValue is the manifest of an artifact, which is stored once.
+	ArtifactValue
+	// DraftValue names chunks on which the upload of an artifact relies.
+	DraftValue
 )
 
 // Patterns of the names of runs and chains, and of tasks or their instances, in keys of nodes.
@@ -71,13 +75,24 @@ func ParseNode(key string) (NodeKey, error) {
 			if task, ok := batchOfNode(home, key, rest); ok {
 				return found(BatchValue, task)
 			}
+		case artifactsFolder:
+			if task, ok := artifactOfNode(home, key, rest); ok {
+				return found(ArtifactValue, task)
+			}
+		case draftsFolder:
+			artifact, n, _ := cutLast(rest, ".")
+			number, isNumber := parseNumber(n)
+			whole := RunPrefix(home) + artifactsFolder + "/" + artifact
+			if task, ok := artifactOfNode(home, whole, artifact); ok && isNumber && key == Draft(whole, number) {
+				return found(DraftValue, task)
+			}
 		case "logs":
 			if of, _, ok := ParseLogChunk(key); ok && of.Home == home && isPrinter(of.Task) {
 				return found(LogChunkValue, of.Task)
 			}
 		}
 	}
-	return NodeKey{}, fmt.Errorf("%q is not a key of a node: nodes store results, batches, checkpoints, journals and logs of tasks", key)
+	return NodeKey{}, fmt.Errorf("%q is not a key of a node: nodes store results, batches, checkpoints, journals, artifacts and logs of tasks", key)
 }
 
 // parseAttempt splits <task>.<number>.<number>.
@@ -104,6 +119,13 @@ func batchOfNode(home, key, rest string) (task string, ok bool) {
 	claim, errC := strconv.ParseUint(numbers[3], 10, 31)
 	return task, isExtent && errG == nil && errA == nil && errC == nil &&
 		key == Batch(home, int32(generation), BatchName(task, first, last), int32(attempt), int32(claim))
+}
+
+// artifactOfNode returns the task of the artifact with a key. rest is the part of the key after artifacts/.
+func artifactOfNode(home, key, rest string) (task string, ok bool) {
+	rest, name, _ := cutLast(rest, ".")
+	task, generation, claim, ok := parseAttempt(rest)
+	return task, ok && nodeTask().MatchString(name) && key == Artifact(home, generation, task, claim, name)
 }
 
 // isPrinter reports whether a name can be that of a log: a task, an instance or a batch.

@@ -25,6 +25,8 @@ func TestParseNodeKeyTakesWhatNodesStore(t *testing.T) {
 			storekey.Journal{Home: run, Task: task, Generation: n, Claim: n}.From():            of(storekey.JournalValue, base),
 			storekey.Journal{Home: run, Task: task, Generation: n, Claim: n}.Archive():         of(storekey.JournalValue, base),
 			storekey.Journal{Home: run, Task: task, Generation: n, Claim: n}.ArchivePart(1, 7): of(storekey.JournalValue, base),
+			storekey.Artifact(run, n, task, n, "a_report-1"):                                   of(storekey.ArtifactValue, base),
+			storekey.Draft(storekey.Artifact(run, n, task, n, "report"), int(n)):               of(storekey.DraftValue, base),
 			storekey.Batch(run, n, storekey.BatchName("a__0x", 0, int(n)), n, n):               of(storekey.BatchValue, "a__0x"),
 			storekey.LogChunk(run, 0, printer, n, n, int64(n)):                                 of(storekey.LogChunkValue, base),
 			storekey.LogChunk(run, 0, storekey.BatchName("a__0x", 0, int(n)), n, n, 1<<40):     of(storekey.LogChunkValue, "a__0x"),
@@ -53,6 +55,8 @@ func TestParseNodeKeyRefusesOtherShapes(t *testing.T) {
 		"runs/ci-0k/c/results/build.x.0.0", "runs/ci-0k/c/batches/each/0.3-1.0.1", "runs/ci-0k/c/batches/each/0.1-3.0", "runs/ci-0k/c/batches/each",
 		"runs/ci-0k/c/logs/build/0.1.1", "runs/ci-0k/c/logs/build/0.0.1.00000001.x", "runs/ci-0k/c/logs/build/0.1.00000001", "runs/ci-0k/c/logs/build", "runs/ci-0k/c/logs/.batches/0-1.0.0.1.00000000",
 		"runs/ci-0k/c/logs/build.x/0.0.1.00000001",
+		"runs/ci-0k/c/artifacts/build.0.1", "runs/ci-0k/c/artifacts/build.0.1.", "runs/ci-0k/c/artifacts/build.0.1.a/b", "runs/ci-0k/c/artifacts/build.0.-1.a", "runs/ci-0k/c/artifacts/build.0.1.-a",
+		"runs/ci-0k/c/drafts/build.0.1.a", "runs/ci-0k/c/drafts/build.0.1.a.x", "runs/ci-0k/c/drafts/build.0.1.a.01", "runs/ci-0k/c/drafts/build.0.1.0", storekey.Chunk(make([]byte, 32)),
 	) {
 		if got, err := storekey.ParseNode(key); err == nil {
 			t.Errorf("%q is taken for a node's: %v", key, got)

@@ -343,6 +343,98 @@ func (x *ListBlobsResponse) GetNextPageToken() string {
 	return ""
 }
 
+// FindChunksRequest names chunks.
+type FindChunksRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Digests of the chunks.
+	Digests       [][]byte `protobuf:"bytes,1,rep,name=digests,proto3" json:"digests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindChunksRequest) Reset() {
+	*x = FindChunksRequest{}
+	mi := &file_switchyard_v1_blob_service_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindChunksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindChunksRequest) ProtoMessage() {}
+
+func (x *FindChunksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_blob_service_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindChunksRequest.ProtoReflect.Descriptor instead.
+func (*FindChunksRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_blob_service_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *FindChunksRequest) GetDigests() [][]byte {
+	if x != nil {
+		return x.Digests
+	}
+	return nil
+}
+
+// FindChunksResponse reports which chunks are stored.
+type FindChunksResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Positions in the request of the chunks that are stored.
+	Stored        []int32 `protobuf:"varint,1,rep,packed,name=stored,proto3" json:"stored,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FindChunksResponse) Reset() {
+	*x = FindChunksResponse{}
+	mi := &file_switchyard_v1_blob_service_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FindChunksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FindChunksResponse) ProtoMessage() {}
+
+func (x *FindChunksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_blob_service_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FindChunksResponse.ProtoReflect.Descriptor instead.
+func (*FindChunksResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_blob_service_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *FindChunksResponse) GetStored() []int32 {
+	if x != nil {
+		return x.Stored
+	}
+	return nil
+}
+
 var File_switchyard_v1_blob_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_blob_service_proto_rawDesc = "" +
@@ -369,10 +461,16 @@ const file_switchyard_v1_blob_service_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"O\n" +
 	"\x11ListBlobsResponse\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\tR\x04keys\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\x9d\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\">\n" +
+	"\x11FindChunksRequest\x12)\n" +
+	"\adigests\x18\x01 \x03(\fB\x0f\xbaH\f\x92\x01\t\x10\xe8\a\"\x04z\x02h R\adigests\",\n" +
+	"\x12FindChunksResponse\x12\x16\n" +
+	"\x06stored\x18\x01 \x03(\x05R\x06stored2\xff\x02\n" +
 	"\vBlobService\x12V\n" +
 	"\aPutBlob\x12\x1d.switchyard.v1.PutBlobRequest\x1a\x1e.switchyard.v1.PutBlobResponse\"\f\x82\x85\x19\b\b\x02\x10\x04\x18\x01 \x01\x12W\n" +
-	"\aGetBlob\x12\x1d.switchyard.v1.GetBlobRequest\x1a\x1e.switchyard.v1.GetBlobResponse\"\r\x82\x85\x19\x06\b\x01\x10\x04\x18\x01\x90\x02\x01\x12]\n" +
+	"\aGetBlob\x12\x1d.switchyard.v1.GetBlobRequest\x1a\x1e.switchyard.v1.GetBlobResponse\"\r\x82\x85\x19\x06\b\x01\x10\x04\x18\x01\x90\x02\x01\x12`\n" +
+	"\n" +
+	"FindChunks\x12 .switchyard.v1.FindChunksRequest\x1a!.switchyard.v1.FindChunksResponse\"\r\x82\x85\x19\x06\b\x01\x10\x04\x18\x01\x90\x02\x01\x12]\n" +
 	"\tListBlobs\x12\x1f.switchyard.v1.ListBlobsRequest\x1a .switchyard.v1.ListBlobsResponse\"\r\x82\x85\x19\x06\b\x01\x10\x04\x18\x01\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
@@ -387,24 +485,28 @@ func file_switchyard_v1_blob_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_blob_service_proto_rawDescData
 }
 
-var file_switchyard_v1_blob_service_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_switchyard_v1_blob_service_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_switchyard_v1_blob_service_proto_goTypes = []any{
-	(*PutBlobRequest)(nil),    // 0: switchyard.v1.PutBlobRequest
-	(*PutBlobResponse)(nil),   // 1: switchyard.v1.PutBlobResponse
-	(*GetBlobRequest)(nil),    // 2: switchyard.v1.GetBlobRequest
-	(*GetBlobResponse)(nil),   // 3: switchyard.v1.GetBlobResponse
-	(*ListBlobsRequest)(nil),  // 4: switchyard.v1.ListBlobsRequest
-	(*ListBlobsResponse)(nil), // 5: switchyard.v1.ListBlobsResponse
+	(*PutBlobRequest)(nil),     // 0: switchyard.v1.PutBlobRequest
+	(*PutBlobResponse)(nil),    // 1: switchyard.v1.PutBlobResponse
+	(*GetBlobRequest)(nil),     // 2: switchyard.v1.GetBlobRequest
+	(*GetBlobResponse)(nil),    // 3: switchyard.v1.GetBlobResponse
+	(*ListBlobsRequest)(nil),   // 4: switchyard.v1.ListBlobsRequest
+	(*ListBlobsResponse)(nil),  // 5: switchyard.v1.ListBlobsResponse
+	(*FindChunksRequest)(nil),  // 6: switchyard.v1.FindChunksRequest
+	(*FindChunksResponse)(nil), // 7: switchyard.v1.FindChunksResponse
 }
 var file_switchyard_v1_blob_service_proto_depIdxs = []int32{
 	0, // 0: switchyard.v1.BlobService.PutBlob:input_type -> switchyard.v1.PutBlobRequest
 	2, // 1: switchyard.v1.BlobService.GetBlob:input_type -> switchyard.v1.GetBlobRequest
-	4, // 2: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
-	1, // 3: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
-	3, // 4: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
-	5, // 5: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
-	3, // [3:6] is the sub-list for method output_type
-	0, // [0:3] is the sub-list for method input_type
+	6, // 2: switchyard.v1.BlobService.FindChunks:input_type -> switchyard.v1.FindChunksRequest
+	4, // 3: switchyard.v1.BlobService.ListBlobs:input_type -> switchyard.v1.ListBlobsRequest
+	1, // 4: switchyard.v1.BlobService.PutBlob:output_type -> switchyard.v1.PutBlobResponse
+	3, // 5: switchyard.v1.BlobService.GetBlob:output_type -> switchyard.v1.GetBlobResponse
+	7, // 6: switchyard.v1.BlobService.FindChunks:output_type -> switchyard.v1.FindChunksResponse
+	5, // 7: switchyard.v1.BlobService.ListBlobs:output_type -> switchyard.v1.ListBlobsResponse
+	4, // [4:8] is the sub-list for method output_type
+	0, // [0:4] is the sub-list for method input_type
 	0, // [0:0] is the sub-list for extension type_name
 	0, // [0:0] is the sub-list for extension extendee
 	0, // [0:0] is the sub-list for field type_name
@@ -422,7 +524,7 @@ func file_switchyard_v1_blob_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_blob_service_proto_rawDesc), len(file_switchyard_v1_blob_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

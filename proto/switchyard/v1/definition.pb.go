@@ -830,8 +830,10 @@ type TaskDefinition struct {
 	// How long the task usually takes at most, such as "30m", from when it could start to its end, including all attempts and
 	// waits. A task that has not ended by then continues, and is marked as late. Empty or "0" means any time.
 	ExpectedWithin string `protobuf:"bytes,28,opt,name=expected_within,json=expectedWithin,proto3" json:"expected_within,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Files that the task leaves for others, and files of others that it starts with. For tasks of type shell.
+	Artifacts     *Artifacts `protobuf:"bytes,29,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskDefinition) Reset() {
@@ -1060,6 +1062,13 @@ func (x *TaskDefinition) GetExpectedWithin() string {
 	return ""
 }
 
+func (x *TaskDefinition) GetArtifacts() *Artifacts {
+	if x != nil {
+		return x.Artifacts
+	}
+	return nil
+}
+
 // Stop defines how a running program is stopped: it gets a signal, and SIGKILL with all its processes if it has not
 // ended in time.
 type Stop struct {
@@ -1228,6 +1237,184 @@ func (x *Cache) GetTtl() string {
 	return ""
 }
 
+// Artifacts are the files that a task leaves for others, and the files of other tasks that it starts with. A task with
+// artifacts starts in a folder of its own, to which all paths are relative.
+type Artifacts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Files that the task leaves. They are stored if an attempt completes.
+	Out []*ArtifactOut `protobuf:"bytes,1,rep,name=out,proto3" json:"out,omitempty"`
+	// Files of tasks upstream that the task finds in its folder when it starts.
+	In            []*ArtifactIn `protobuf:"bytes,2,rep,name=in,proto3" json:"in,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Artifacts) Reset() {
+	*x = Artifacts{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Artifacts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Artifacts) ProtoMessage() {}
+
+func (x *Artifacts) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Artifacts.ProtoReflect.Descriptor instead.
+func (*Artifacts) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Artifacts) GetOut() []*ArtifactOut {
+	if x != nil {
+		return x.Out
+	}
+	return nil
+}
+
+func (x *Artifacts) GetIn() []*ArtifactIn {
+	if x != nil {
+		return x.In
+	}
+	return nil
+}
+
+// ArtifactOut names files that a task leaves.
+type ArtifactOut struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the artifact, unique in the task.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Path of a file or folder in the folder of the task, or a pattern with `*`, `?`, `[...]`, `{a,b}` and `**`, such as
+	// "build/**". The artifact holds what lies below the part of the path before the first wildcard.
+	Path string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// What happens if nothing matches the path: "fail" (the default) fails the attempt, "ignore" leaves an empty
+	// artifact.
+	IfNone        string `protobuf:"bytes,3,opt,name=if_none,json=ifNone,proto3" json:"if_none,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArtifactOut) Reset() {
+	*x = ArtifactOut{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArtifactOut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArtifactOut) ProtoMessage() {}
+
+func (x *ArtifactOut) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArtifactOut.ProtoReflect.Descriptor instead.
+func (*ArtifactOut) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ArtifactOut) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ArtifactOut) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *ArtifactOut) GetIfNone() string {
+	if x != nil {
+		return x.IfNone
+	}
+	return ""
+}
+
+// ArtifactIn names an artifact that a task starts with.
+type ArtifactIn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The artifact: `<task>.<name>`. The task must be upstream. Of a task that fans out, each instance's artifact is in a
+	// folder named by the number of the instance.
+	From string `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
+	// Folder for the files, relative to the folder of the task; empty means that folder itself.
+	Path          string `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArtifactIn) Reset() {
+	*x = ArtifactIn{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArtifactIn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArtifactIn) ProtoMessage() {}
+
+func (x *ArtifactIn) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArtifactIn.ProtoReflect.Descriptor instead.
+func (*ArtifactIn) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ArtifactIn) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *ArtifactIn) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
 // Constraints select the nodes that may run a task. All constraints that are set must hold.
 type Constraints struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1261,7 +1448,7 @@ type Constraints struct {
 
 func (x *Constraints) Reset() {
 	*x = Constraints{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1460,7 @@ func (x *Constraints) String() string {
 func (*Constraints) ProtoMessage() {}
 
 func (x *Constraints) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1473,7 @@ func (x *Constraints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constraints.ProtoReflect.Descriptor instead.
 func (*Constraints) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Constraints) GetNodeLabels() []string {
@@ -1394,7 +1581,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1593,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1606,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Resources) GetCores() float64 {
@@ -1487,7 +1674,7 @@ type RetryPolicy struct {
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +1686,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +1699,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RetryPolicy) GetMaxRetries() int32 {
@@ -1643,7 +1830,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x0eRunConcurrency\x12%\n" +
 	"\bmax_runs\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\amaxRuns\x12?\n" +
-	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xfc\f\n" +
+	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xb4\r\n" +
 	"\x0eTaskDefinition\x12`\n" +
 	"\x04type\x18\x01 \x01(\tBL\xbaHIrGR\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12+\n" +
 	"\x04spec\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x04spec\x12^\n" +
@@ -1679,7 +1866,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\n" +
 	"secret_env\x18\x1a \x03(\v2,.switchyard.v1.TaskDefinition.SecretEnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\tsecretEnv\x12'\n" +
 	"\x04stop\x18\x1b \x01(\v2\x13.switchyard.v1.StopR\x04stop\x12'\n" +
-	"\x0fexpected_within\x18\x1c \x01(\tR\x0eexpectedWithin\x1a6\n" +
+	"\x0fexpected_within\x18\x1c \x01(\tR\x0eexpectedWithin\x126\n" +
+	"\tartifacts\x18\x1d \x01(\v2\x18.switchyard.v1.ArtifactsR\tartifacts\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
@@ -1696,7 +1884,18 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\xbaH\a\x1a\x05\x18\x90N(\x01R\x05limit\"4\n" +
 	"\x05Cache\x12\x19\n" +
 	"\x03key\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x03key\x12\x10\n" +
-	"\x03ttl\x18\x02 \x01(\tR\x03ttl\"\xfe\x04\n" +
+	"\x03ttl\x18\x02 \x01(\tR\x03ttl\"d\n" +
+	"\tArtifacts\x12,\n" +
+	"\x03out\x18\x01 \x03(\v2\x1a.switchyard.v1.ArtifactOutR\x03out\x12)\n" +
+	"\x02in\x18\x02 \x03(\v2\x19.switchyard.v1.ArtifactInR\x02in\"\x97\x01\n" +
+	"\vArtifactOut\x12;\n" +
+	"\x04name\x18\x01 \x01(\tB'\xbaH$r\"2 ^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$R\x04name\x12\x1b\n" +
+	"\x04path\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04path\x12.\n" +
+	"\aif_none\x18\x03 \x01(\tB\x15\xbaH\x12r\x10R\x00R\x04failR\x06ignoreR\x06ifNone\"=\n" +
+	"\n" +
+	"ArtifactIn\x12\x1b\n" +
+	"\x04from\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04from\x12\x12\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\"\xfe\x04\n" +
 	"\vConstraints\x12\x1f\n" +
 	"\vnode_labels\x18\x01 \x03(\tR\n" +
 	"nodeLabels\x12\x1d\n" +
@@ -1756,7 +1955,7 @@ func file_switchyard_v1_definition_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_definition_proto_rawDescData
 }
 
-var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*Definition)(nil),         // 0: switchyard.v1.Definition
 	(*Notification)(nil),       // 1: switchyard.v1.Notification
@@ -1769,63 +1968,69 @@ var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*Stop)(nil),               // 8: switchyard.v1.Stop
 	(*Semaphore)(nil),          // 9: switchyard.v1.Semaphore
 	(*Cache)(nil),              // 10: switchyard.v1.Cache
-	(*Constraints)(nil),        // 11: switchyard.v1.Constraints
-	(*Resources)(nil),          // 12: switchyard.v1.Resources
-	(*RetryPolicy)(nil),        // 13: switchyard.v1.RetryPolicy
-	nil,                        // 14: switchyard.v1.Definition.TasksEntry
-	nil,                        // 15: switchyard.v1.Definition.InputsEntry
-	nil,                        // 16: switchyard.v1.Definition.FinallyEntry
-	nil,                        // 17: switchyard.v1.TaskDefaults.EnvEntry
-	nil,                        // 18: switchyard.v1.TaskDefaults.SecretEnvEntry
-	nil,                        // 19: switchyard.v1.TaskDefinition.EnvEntry
-	nil,                        // 20: switchyard.v1.TaskDefinition.SecretEnvEntry
-	nil,                        // 21: switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	(*structpb.Struct)(nil),    // 22: google.protobuf.Struct
-	(*structpb.Value)(nil),     // 23: google.protobuf.Value
+	(*Artifacts)(nil),          // 11: switchyard.v1.Artifacts
+	(*ArtifactOut)(nil),        // 12: switchyard.v1.ArtifactOut
+	(*ArtifactIn)(nil),         // 13: switchyard.v1.ArtifactIn
+	(*Constraints)(nil),        // 14: switchyard.v1.Constraints
+	(*Resources)(nil),          // 15: switchyard.v1.Resources
+	(*RetryPolicy)(nil),        // 16: switchyard.v1.RetryPolicy
+	nil,                        // 17: switchyard.v1.Definition.TasksEntry
+	nil,                        // 18: switchyard.v1.Definition.InputsEntry
+	nil,                        // 19: switchyard.v1.Definition.FinallyEntry
+	nil,                        // 20: switchyard.v1.TaskDefaults.EnvEntry
+	nil,                        // 21: switchyard.v1.TaskDefaults.SecretEnvEntry
+	nil,                        // 22: switchyard.v1.TaskDefinition.EnvEntry
+	nil,                        // 23: switchyard.v1.TaskDefinition.SecretEnvEntry
+	nil,                        // 24: switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	(*structpb.Struct)(nil),    // 25: google.protobuf.Struct
+	(*structpb.Value)(nil),     // 26: google.protobuf.Value
 }
 var file_switchyard_v1_definition_proto_depIdxs = []int32{
-	22, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
-	14, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
-	15, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
+	25, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
+	17, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
+	18, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
 	4,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
 	6,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
 	2,  // 5: switchyard.v1.Definition.schedule:type_name -> switchyard.v1.ScheduleDefinition
 	1,  // 6: switchyard.v1.Definition.notify:type_name -> switchyard.v1.Notification
-	16, // 7: switchyard.v1.Definition.finally:type_name -> switchyard.v1.Definition.FinallyEntry
-	22, // 8: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
-	23, // 9: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
-	23, // 10: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
-	17, // 11: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
-	11, // 12: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
-	12, // 13: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
-	13, // 14: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
-	18, // 15: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
+	19, // 7: switchyard.v1.Definition.finally:type_name -> switchyard.v1.Definition.FinallyEntry
+	25, // 8: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
+	26, // 9: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
+	26, // 10: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
+	20, // 11: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
+	14, // 12: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
+	15, // 13: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
+	16, // 14: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
+	21, // 15: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
 	5,  // 16: switchyard.v1.TaskDefaults.spec:type_name -> switchyard.v1.SpecDefaults
 	8,  // 17: switchyard.v1.TaskDefaults.stop:type_name -> switchyard.v1.Stop
-	23, // 18: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
-	22, // 19: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
-	19, // 20: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
-	11, // 21: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
-	12, // 22: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
-	13, // 23: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
-	22, // 24: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
-	23, // 25: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
-	23, // 26: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
-	22, // 27: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
-	23, // 28: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
+	26, // 18: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
+	25, // 19: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
+	22, // 20: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
+	14, // 21: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
+	15, // 22: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
+	16, // 23: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
+	25, // 24: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
+	26, // 25: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
+	26, // 26: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
+	25, // 27: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
+	26, // 28: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
 	9,  // 29: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
 	10, // 30: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
-	20, // 31: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
+	23, // 31: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
 	8,  // 32: switchyard.v1.TaskDefinition.stop:type_name -> switchyard.v1.Stop
-	21, // 33: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	7,  // 34: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
-	3,  // 35: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
-	7,  // 36: switchyard.v1.Definition.FinallyEntry.value:type_name -> switchyard.v1.TaskDefinition
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	11, // 33: switchyard.v1.TaskDefinition.artifacts:type_name -> switchyard.v1.Artifacts
+	12, // 34: switchyard.v1.Artifacts.out:type_name -> switchyard.v1.ArtifactOut
+	13, // 35: switchyard.v1.Artifacts.in:type_name -> switchyard.v1.ArtifactIn
+	24, // 36: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	7,  // 37: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
+	3,  // 38: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	7,  // 39: switchyard.v1.Definition.FinallyEntry.value:type_name -> switchyard.v1.TaskDefinition
+	40, // [40:40] is the sub-list for method output_type
+	40, // [40:40] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_definition_proto_init() }
@@ -1834,15 +2039,15 @@ func file_switchyard_v1_definition_proto_init() {
 		return
 	}
 	file_switchyard_v1_definition_proto_msgTypes[2].OneofWrappers = []any{}
-	file_switchyard_v1_definition_proto_msgTypes[12].OneofWrappers = []any{}
-	file_switchyard_v1_definition_proto_msgTypes[13].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[15].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_definition_proto_rawDesc), len(file_switchyard_v1_definition_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

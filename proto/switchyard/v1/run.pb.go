@@ -1611,7 +1611,9 @@ type TaskResult struct {
 	// Usage of an agent over all attempts of the task; absent if the task is not an agent.
 	Agent *AgentUsage `protobuf:"bytes,13,opt,name=agent,proto3" json:"agent,omitempty"`
 	// What went wrong although the task succeeded, in one line: the kernel killed one of its processes for its memory use.
-	Warning       string `protobuf:"bytes,14,opt,name=warning,proto3" json:"warning,omitempty"`
+	Warning string `protobuf:"bytes,14,opt,name=warning,proto3" json:"warning,omitempty"`
+	// Artifacts that the attempt left, if it completed.
+	Artifacts     []*Artifact `protobuf:"bytes,15,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1742,6 +1744,13 @@ func (x *TaskResult) GetWarning() string {
 		return x.Warning
 	}
 	return ""
+}
+
+func (x *TaskResult) GetArtifacts() []*Artifact {
+	if x != nil {
+		return x.Artifacts
+	}
+	return nil
 }
 
 // AgentUsage is the resource usage of an agent.
@@ -1985,7 +1994,7 @@ var File_switchyard_v1_run_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb9\t\n" +
+	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cswitchyard/v1/artifact.proto\"\xb9\t\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12o\n" +
@@ -2173,7 +2182,7 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
 	"generation\x18\b \x01(\x05R\n" +
 	"generation\x12D\n" +
-	"\x10dead_lettered_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\"\x8b\x04\n" +
+	"\x10dead_lettered_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0edeadLetteredAt\"\xc2\x04\n" +
 	"\n" +
 	"TaskResult\x12\x1b\n" +
 	"\texit_code\x18\x01 \x01(\x05R\bexitCode\x12\x16\n" +
@@ -2191,7 +2200,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\tcontainer\x18\v \x01(\tR\tcontainer\x12>\n" +
 	"\x0econtext_update\x18\f \x01(\v2\x17.google.protobuf.StructR\rcontextUpdate\x12/\n" +
 	"\x05agent\x18\r \x01(\v2\x19.switchyard.v1.AgentUsageR\x05agent\x12\x18\n" +
-	"\awarning\x18\x0e \x01(\tR\awarning\"\xae\x02\n" +
+	"\awarning\x18\x0e \x01(\tR\awarning\x125\n" +
+	"\tartifacts\x18\x0f \x03(\v2\x17.switchyard.v1.ArtifactR\tartifacts\"\xae\x02\n" +
 	"\n" +
 	"AgentUsage\x12\x14\n" +
 	"\x05model\x18\x01 \x01(\tR\x05model\x12\x14\n" +
@@ -2250,6 +2260,7 @@ var file_switchyard_v1_run_proto_goTypes = []any{
 	nil,                           // 16: switchyard.v1.Task.CountsEntry
 	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
 	(*structpb.Struct)(nil),       // 18: google.protobuf.Struct
+	(*Artifact)(nil),              // 19: switchyard.v1.Artifact
 }
 var file_switchyard_v1_run_proto_depIdxs = []int32{
 	17, // 0: switchyard.v1.Run.created_at:type_name -> google.protobuf.Timestamp
@@ -2298,13 +2309,14 @@ var file_switchyard_v1_run_proto_depIdxs = []int32{
 	18, // 43: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
 	18, // 44: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
 	11, // 45: switchyard.v1.TaskResult.agent:type_name -> switchyard.v1.AgentUsage
-	17, // 46: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
-	2,  // 47: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	19, // 46: switchyard.v1.TaskResult.artifacts:type_name -> switchyard.v1.Artifact
+	17, // 47: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
+	2,  // 48: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_proto_init() }
@@ -2312,6 +2324,7 @@ func file_switchyard_v1_run_proto_init() {
 	if File_switchyard_v1_run_proto != nil {
 		return
 	}
+	file_switchyard_v1_artifact_proto_init()
 	file_switchyard_v1_run_proto_msgTypes[2].OneofWrappers = []any{}
 	file_switchyard_v1_run_proto_msgTypes[4].OneofWrappers = []any{}
 	file_switchyard_v1_run_proto_msgTypes[5].OneofWrappers = []any{}

@@ -228,6 +228,7 @@ const (
 	ReasonOOM         = "oom"          // it ran out of memory
 	ReasonSignal      = "signal"       // a signal ended its process
 	ReasonExitCode    = "exit_code"    // its exit code was not 0
+	ReasonArtifacts   = "artifacts"    // its artifacts could not be stored or fetched
 	ReasonOutput      = "output"       // its output could not be read
 	ReasonNodeLost    = "node_lost"    // its node was lost
 	ReasonExpression  = "expression"   // an expression in spec or env failed, and would fail again

@@ -84,8 +84,10 @@ type SubmitTaskRequest struct {
 	Stop *Stop `protobuf:"bytes,25,opt,name=stop,proto3" json:"stop,omitempty"`
 	// How long it is expected to take; if it takes longer, it is marked as late, and runs on. Empty means no expectation.
 	ExpectedWithin string `protobuf:"bytes,26,opt,name=expected_within,json=expectedWithin,proto3" json:"expected_within,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Files that the task leaves. A single task has none upstream from which it could get files.
+	Artifacts     *Artifacts `protobuf:"bytes,27,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SubmitTaskRequest) Reset() {
@@ -298,6 +300,13 @@ func (x *SubmitTaskRequest) GetExpectedWithin() string {
 		return x.ExpectedWithin
 	}
 	return ""
+}
+
+func (x *SubmitTaskRequest) GetArtifacts() *Artifacts {
+	if x != nil {
+		return x.Artifacts
+	}
+	return nil
 }
 
 // SubmitTaskResponse confirms that a task was accepted.
@@ -1488,7 +1497,7 @@ var File_switchyard_v1_task_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\n" +
-	" switchyard/v1/task_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x1eswitchyard/v1/run_submit.proto\"\x91\n" +
+	" switchyard/v1/task_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x1eswitchyard/v1/run_submit.proto\"\xc9\n" +
 	"\n" +
 	"\x11SubmitTaskRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -1518,7 +1527,8 @@ const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\n" +
 	"secret_env\x18\x18 \x03(\v2/.switchyard.v1.SubmitTaskRequest.SecretEnvEntryR\tsecretEnv\x12'\n" +
 	"\x04stop\x18\x19 \x01(\v2\x13.switchyard.v1.StopR\x04stop\x12'\n" +
-	"\x0fexpected_within\x18\x1a \x01(\tR\x0eexpectedWithin\x1a6\n" +
+	"\x0fexpected_within\x18\x1a \x01(\tR\x0eexpectedWithin\x126\n" +
+	"\tartifacts\x18\x1b \x01(\v2\x18.switchyard.v1.ArtifactsR\tartifacts\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
@@ -1678,8 +1688,9 @@ var file_switchyard_v1_task_service_proto_goTypes = []any{
 	(*Cache)(nil),                 // 22: switchyard.v1.Cache
 	(*RunOptions)(nil),            // 23: switchyard.v1.RunOptions
 	(*Stop)(nil),                  // 24: switchyard.v1.Stop
-	(*Problem)(nil),               // 25: switchyard.v1.Problem
-	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	(*Artifacts)(nil),             // 25: switchyard.v1.Artifacts
+	(*Problem)(nil),               // 26: switchyard.v1.Problem
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
 }
 var file_switchyard_v1_task_service_proto_depIdxs = []int32{
 	16, // 0: switchyard.v1.SubmitTaskRequest.spec:type_name -> google.protobuf.Struct
@@ -1696,40 +1707,41 @@ var file_switchyard_v1_task_service_proto_depIdxs = []int32{
 	23, // 11: switchyard.v1.SubmitTaskRequest.options:type_name -> switchyard.v1.RunOptions
 	15, // 12: switchyard.v1.SubmitTaskRequest.secret_env:type_name -> switchyard.v1.SubmitTaskRequest.SecretEnvEntry
 	24, // 13: switchyard.v1.SubmitTaskRequest.stop:type_name -> switchyard.v1.Stop
-	25, // 14: switchyard.v1.SubmitTaskResponse.warnings:type_name -> switchyard.v1.Problem
-	0,  // 15: switchyard.v1.SubmitTasksRequest.tasks:type_name -> switchyard.v1.SubmitTaskRequest
-	4,  // 16: switchyard.v1.SubmitTasksResponse.items:type_name -> switchyard.v1.SubmittedTask
-	25, // 17: switchyard.v1.SubmittedTask.warnings:type_name -> switchyard.v1.Problem
-	5,  // 18: switchyard.v1.SubmittedTask.error:type_name -> switchyard.v1.SubmissionError
-	25, // 19: switchyard.v1.SubmissionError.problems:type_name -> switchyard.v1.Problem
-	8,  // 20: switchyard.v1.ListTasksResponse.items:type_name -> switchyard.v1.ListedTask
-	26, // 21: switchyard.v1.ListedTask.started_at:type_name -> google.protobuf.Timestamp
-	26, // 22: switchyard.v1.ListedTask.completed_at:type_name -> google.protobuf.Timestamp
-	26, // 23: switchyard.v1.ListedTask.queued_at:type_name -> google.protobuf.Timestamp
-	26, // 24: switchyard.v1.ListedTask.not_before:type_name -> google.protobuf.Timestamp
-	9,  // 25: switchyard.v1.ListedTask.demand:type_name -> switchyard.v1.TaskDemand
-	12, // 26: switchyard.v1.GetQueueResponse.groups:type_name -> switchyard.v1.QueueGroup
-	13, // 27: switchyard.v1.GetQueueResponse.slots:type_name -> switchyard.v1.QueueAmount
-	13, // 28: switchyard.v1.GetQueueResponse.cores:type_name -> switchyard.v1.QueueAmount
-	13, // 29: switchyard.v1.GetQueueResponse.memory_mb:type_name -> switchyard.v1.QueueAmount
-	13, // 30: switchyard.v1.GetQueueResponse.gpus:type_name -> switchyard.v1.QueueAmount
-	9,  // 31: switchyard.v1.QueueGroup.demand:type_name -> switchyard.v1.TaskDemand
-	26, // 32: switchyard.v1.QueueGroup.oldest_queued_at:type_name -> google.protobuf.Timestamp
-	26, // 33: switchyard.v1.QueueGroup.not_before:type_name -> google.protobuf.Timestamp
-	8,  // 34: switchyard.v1.QueueGroup.examples:type_name -> switchyard.v1.ListedTask
-	0,  // 35: switchyard.v1.TaskService.SubmitTask:input_type -> switchyard.v1.SubmitTaskRequest
-	2,  // 36: switchyard.v1.TaskService.SubmitTasks:input_type -> switchyard.v1.SubmitTasksRequest
-	6,  // 37: switchyard.v1.TaskService.ListTasks:input_type -> switchyard.v1.ListTasksRequest
-	10, // 38: switchyard.v1.TaskService.GetQueue:input_type -> switchyard.v1.GetQueueRequest
-	1,  // 39: switchyard.v1.TaskService.SubmitTask:output_type -> switchyard.v1.SubmitTaskResponse
-	3,  // 40: switchyard.v1.TaskService.SubmitTasks:output_type -> switchyard.v1.SubmitTasksResponse
-	7,  // 41: switchyard.v1.TaskService.ListTasks:output_type -> switchyard.v1.ListTasksResponse
-	11, // 42: switchyard.v1.TaskService.GetQueue:output_type -> switchyard.v1.GetQueueResponse
-	39, // [39:43] is the sub-list for method output_type
-	35, // [35:39] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	25, // 14: switchyard.v1.SubmitTaskRequest.artifacts:type_name -> switchyard.v1.Artifacts
+	26, // 15: switchyard.v1.SubmitTaskResponse.warnings:type_name -> switchyard.v1.Problem
+	0,  // 16: switchyard.v1.SubmitTasksRequest.tasks:type_name -> switchyard.v1.SubmitTaskRequest
+	4,  // 17: switchyard.v1.SubmitTasksResponse.items:type_name -> switchyard.v1.SubmittedTask
+	26, // 18: switchyard.v1.SubmittedTask.warnings:type_name -> switchyard.v1.Problem
+	5,  // 19: switchyard.v1.SubmittedTask.error:type_name -> switchyard.v1.SubmissionError
+	26, // 20: switchyard.v1.SubmissionError.problems:type_name -> switchyard.v1.Problem
+	8,  // 21: switchyard.v1.ListTasksResponse.items:type_name -> switchyard.v1.ListedTask
+	27, // 22: switchyard.v1.ListedTask.started_at:type_name -> google.protobuf.Timestamp
+	27, // 23: switchyard.v1.ListedTask.completed_at:type_name -> google.protobuf.Timestamp
+	27, // 24: switchyard.v1.ListedTask.queued_at:type_name -> google.protobuf.Timestamp
+	27, // 25: switchyard.v1.ListedTask.not_before:type_name -> google.protobuf.Timestamp
+	9,  // 26: switchyard.v1.ListedTask.demand:type_name -> switchyard.v1.TaskDemand
+	12, // 27: switchyard.v1.GetQueueResponse.groups:type_name -> switchyard.v1.QueueGroup
+	13, // 28: switchyard.v1.GetQueueResponse.slots:type_name -> switchyard.v1.QueueAmount
+	13, // 29: switchyard.v1.GetQueueResponse.cores:type_name -> switchyard.v1.QueueAmount
+	13, // 30: switchyard.v1.GetQueueResponse.memory_mb:type_name -> switchyard.v1.QueueAmount
+	13, // 31: switchyard.v1.GetQueueResponse.gpus:type_name -> switchyard.v1.QueueAmount
+	9,  // 32: switchyard.v1.QueueGroup.demand:type_name -> switchyard.v1.TaskDemand
+	27, // 33: switchyard.v1.QueueGroup.oldest_queued_at:type_name -> google.protobuf.Timestamp
+	27, // 34: switchyard.v1.QueueGroup.not_before:type_name -> google.protobuf.Timestamp
+	8,  // 35: switchyard.v1.QueueGroup.examples:type_name -> switchyard.v1.ListedTask
+	0,  // 36: switchyard.v1.TaskService.SubmitTask:input_type -> switchyard.v1.SubmitTaskRequest
+	2,  // 37: switchyard.v1.TaskService.SubmitTasks:input_type -> switchyard.v1.SubmitTasksRequest
+	6,  // 38: switchyard.v1.TaskService.ListTasks:input_type -> switchyard.v1.ListTasksRequest
+	10, // 39: switchyard.v1.TaskService.GetQueue:input_type -> switchyard.v1.GetQueueRequest
+	1,  // 40: switchyard.v1.TaskService.SubmitTask:output_type -> switchyard.v1.SubmitTaskResponse
+	3,  // 41: switchyard.v1.TaskService.SubmitTasks:output_type -> switchyard.v1.SubmitTasksResponse
+	7,  // 42: switchyard.v1.TaskService.ListTasks:output_type -> switchyard.v1.ListTasksResponse
+	11, // 43: switchyard.v1.TaskService.GetQueue:output_type -> switchyard.v1.GetQueueResponse
+	40, // [40:44] is the sub-list for method output_type
+	36, // [36:40] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_task_service_proto_init() }

@@ -124,7 +124,9 @@ type ExecuteRequest struct {
 	// See TaskDefinition.stop; absent means 10 s.
 	StopGrace *durationpb.Duration `protobuf:"bytes,44,opt,name=stop_grace,json=stopGrace,proto3" json:"stop_grace,omitempty"`
 	// The outcome of the run's tasks; only for a task in `finally`.
-	RunView       *RunView `protobuf:"bytes,45,opt,name=run_view,json=runView,proto3" json:"run_view,omitempty"`
+	RunView *RunView `protobuf:"bytes,45,opt,name=run_view,json=runView,proto3" json:"run_view,omitempty"`
+	// See TaskDefinition.artifacts. `views` hold the tasks that leave them.
+	Artifacts     *v1.Artifacts `protobuf:"bytes,46,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -470,6 +472,13 @@ func (x *ExecuteRequest) GetStopGrace() *durationpb.Duration {
 func (x *ExecuteRequest) GetRunView() *RunView {
 	if x != nil {
 		return x.RunView
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetArtifacts() *v1.Artifacts {
+	if x != nil {
+		return x.Artifacts
 	}
 	return nil
 }
@@ -1782,7 +1791,7 @@ var File_switchyard_history_v1_attempt_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xa4\x10\n" +
+	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xdc\x10\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -1836,7 +1845,8 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"stopSignal\x128\n" +
 	"\n" +
 	"stop_grace\x18, \x01(\v2\x19.google.protobuf.DurationR\tstopGrace\x129\n" +
-	"\brun_view\x18- \x01(\v2\x1e.switchyard.history.v1.RunViewR\arunView\x1a6\n" +
+	"\brun_view\x18- \x01(\v2\x1e.switchyard.history.v1.RunViewR\arunView\x126\n" +
+	"\tartifacts\x18. \x01(\v2\x18.switchyard.v1.ArtifactsR\tartifacts\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a[\n" +
@@ -2020,11 +2030,12 @@ var file_switchyard_history_v1_attempt_proto_goTypes = []any{
 	(*Shared)(nil),                // 26: switchyard.history.v1.Shared
 	(*AncestorEnds)(nil),          // 27: switchyard.history.v1.AncestorEnds
 	(*RunView)(nil),               // 28: switchyard.history.v1.RunView
-	(*v1.TaskResult)(nil),         // 29: switchyard.v1.TaskResult
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
-	(*v1.Workload)(nil),           // 31: switchyard.v1.Workload
-	(*ClaimRef)(nil),              // 32: switchyard.history.v1.ClaimRef
-	(*ParentView)(nil),            // 33: switchyard.history.v1.ParentView
+	(*v1.Artifacts)(nil),          // 29: switchyard.v1.Artifacts
+	(*v1.TaskResult)(nil),         // 30: switchyard.v1.TaskResult
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*v1.Workload)(nil),           // 32: switchyard.v1.Workload
+	(*ClaimRef)(nil),              // 33: switchyard.history.v1.ClaimRef
+	(*ParentView)(nil),            // 34: switchyard.history.v1.ParentView
 }
 var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
 	21, // 0: switchyard.history.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
@@ -2045,42 +2056,43 @@ var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
 	1,  // 15: switchyard.history.v1.ExecuteRequest.approved_environments:type_name -> switchyard.history.v1.ApprovedEnvironments
 	24, // 16: switchyard.history.v1.ExecuteRequest.stop_grace:type_name -> google.protobuf.Duration
 	28, // 17: switchyard.history.v1.ExecuteRequest.run_view:type_name -> switchyard.history.v1.RunView
-	19, // 18: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
-	25, // 19: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
-	3,  // 20: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	29, // 21: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	30, // 22: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	30, // 23: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	30, // 24: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	3,  // 25: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	5,  // 26: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
-	6,  // 27: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
-	24, // 28: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
-	29, // 29: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	3,  // 30: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	30, // 31: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
-	30, // 32: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	3,  // 33: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	5,  // 34: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
-	30, // 35: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	31, // 36: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
-	30, // 37: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
-	0,  // 38: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
-	24, // 39: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	30, // 40: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	30, // 41: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	30, // 42: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
-	32, // 43: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
-	24, // 44: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	32, // 45: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
-	20, // 46: switchyard.history.v1.SilentNodesResponse.since:type_name -> switchyard.history.v1.SilentNodesResponse.SinceEntry
-	33, // 47: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	30, // 48: switchyard.history.v1.SilentNodesResponse.SinceEntry.value:type_name -> google.protobuf.Timestamp
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	29, // 18: switchyard.history.v1.ExecuteRequest.artifacts:type_name -> switchyard.v1.Artifacts
+	19, // 19: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
+	25, // 20: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
+	3,  // 21: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	30, // 22: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	31, // 23: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	31, // 24: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	31, // 25: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	3,  // 26: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	5,  // 27: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
+	6,  // 28: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
+	24, // 29: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
+	30, // 30: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	3,  // 31: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	31, // 32: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
+	31, // 33: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	3,  // 34: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	5,  // 35: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
+	31, // 36: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	32, // 37: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
+	31, // 38: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
+	0,  // 39: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
+	24, // 40: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	31, // 41: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	31, // 42: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	31, // 43: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
+	33, // 44: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
+	24, // 45: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	33, // 46: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
+	20, // 47: switchyard.history.v1.SilentNodesResponse.since:type_name -> switchyard.history.v1.SilentNodesResponse.SinceEntry
+	34, // 48: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	31, // 49: switchyard.history.v1.SilentNodesResponse.SinceEntry.value:type_name -> google.protobuf.Timestamp
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_attempt_proto_init() }

@@ -37,6 +37,8 @@ const (
 	BlobServicePutBlobProcedure = "/switchyard.v1.BlobService/PutBlob"
 	// BlobServiceGetBlobProcedure is the fully-qualified name of the BlobService's GetBlob RPC.
 	BlobServiceGetBlobProcedure = "/switchyard.v1.BlobService/GetBlob"
+	// BlobServiceFindChunksProcedure is the fully-qualified name of the BlobService's FindChunks RPC.
+	BlobServiceFindChunksProcedure = "/switchyard.v1.BlobService/FindChunks"
 	// BlobServiceListBlobsProcedure is the fully-qualified name of the BlobService's ListBlobs RPC.
 	BlobServiceListBlobsProcedure = "/switchyard.v1.BlobService/ListBlobs"
 )
@@ -49,6 +51,9 @@ type BlobServiceClient interface {
 	PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error)
 	// Returns a value, or fails with NotFound if the key has none.
 	GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error)
+	// Reports which chunks of artifacts are stored. Each must be in an ArtifactDraft that the node has stored before.
+	// Fails with Aborted while unused chunks are being removed; the call is then to be repeated.
+	FindChunks(context.Context, *connect.Request[v1.FindChunksRequest]) (*connect.Response[v1.FindChunksResponse], error)
 	// Lists the keys that start with a prefix, in key order.
 	ListBlobs(context.Context, *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error)
 }
@@ -77,6 +82,13 @@ func NewBlobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		findChunks: connect.NewClient[v1.FindChunksRequest, v1.FindChunksResponse](
+			httpClient,
+			baseURL+BlobServiceFindChunksProcedure,
+			connect.WithSchema(blobServiceMethods.ByName("FindChunks")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 		listBlobs: connect.NewClient[v1.ListBlobsRequest, v1.ListBlobsResponse](
 			httpClient,
 			baseURL+BlobServiceListBlobsProcedure,
@@ -89,9 +101,10 @@ func NewBlobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 
 // blobServiceClient implements BlobServiceClient.
 type blobServiceClient struct {
-	putBlob   *connect.Client[v1.PutBlobRequest, v1.PutBlobResponse]
-	getBlob   *connect.Client[v1.GetBlobRequest, v1.GetBlobResponse]
-	listBlobs *connect.Client[v1.ListBlobsRequest, v1.ListBlobsResponse]
+	putBlob    *connect.Client[v1.PutBlobRequest, v1.PutBlobResponse]
+	getBlob    *connect.Client[v1.GetBlobRequest, v1.GetBlobResponse]
+	findChunks *connect.Client[v1.FindChunksRequest, v1.FindChunksResponse]
+	listBlobs  *connect.Client[v1.ListBlobsRequest, v1.ListBlobsResponse]
 }
 
 // PutBlob calls switchyard.v1.BlobService.PutBlob.
@@ -102,6 +115,11 @@ func (c *blobServiceClient) PutBlob(ctx context.Context, req *connect.Request[v1
 // GetBlob calls switchyard.v1.BlobService.GetBlob.
 func (c *blobServiceClient) GetBlob(ctx context.Context, req *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error) {
 	return c.getBlob.CallUnary(ctx, req)
+}
+
+// FindChunks calls switchyard.v1.BlobService.FindChunks.
+func (c *blobServiceClient) FindChunks(ctx context.Context, req *connect.Request[v1.FindChunksRequest]) (*connect.Response[v1.FindChunksResponse], error) {
+	return c.findChunks.CallUnary(ctx, req)
 }
 
 // ListBlobs calls switchyard.v1.BlobService.ListBlobs.
@@ -117,6 +135,9 @@ type BlobServiceHandler interface {
 	PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error)
 	// Returns a value, or fails with NotFound if the key has none.
 	GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error)
+	// Reports which chunks of artifacts are stored. Each must be in an ArtifactDraft that the node has stored before.
+	// Fails with Aborted while unused chunks are being removed; the call is then to be repeated.
+	FindChunks(context.Context, *connect.Request[v1.FindChunksRequest]) (*connect.Response[v1.FindChunksResponse], error)
 	// Lists the keys that start with a prefix, in key order.
 	ListBlobs(context.Context, *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error)
 }
@@ -141,6 +162,13 @@ func NewBlobServiceHandler(svc BlobServiceHandler, opts ...connect.HandlerOption
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	blobServiceFindChunksHandler := connect.NewUnaryHandler(
+		BlobServiceFindChunksProcedure,
+		svc.FindChunks,
+		connect.WithSchema(blobServiceMethods.ByName("FindChunks")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	blobServiceListBlobsHandler := connect.NewUnaryHandler(
 		BlobServiceListBlobsProcedure,
 		svc.ListBlobs,
@@ -154,6 +182,8 @@ func NewBlobServiceHandler(svc BlobServiceHandler, opts ...connect.HandlerOption
 			blobServicePutBlobHandler.ServeHTTP(w, r)
 		case BlobServiceGetBlobProcedure:
 			blobServiceGetBlobHandler.ServeHTTP(w, r)
+		case BlobServiceFindChunksProcedure:
+			blobServiceFindChunksHandler.ServeHTTP(w, r)
 		case BlobServiceListBlobsProcedure:
 			blobServiceListBlobsHandler.ServeHTTP(w, r)
 		default:
@@ -171,6 +201,10 @@ func (UnimplementedBlobServiceHandler) PutBlob(context.Context, *connect.Request
 
 func (UnimplementedBlobServiceHandler) GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.BlobService.GetBlob is not implemented"))
+}
+
+func (UnimplementedBlobServiceHandler) FindChunks(context.Context, *connect.Request[v1.FindChunksRequest]) (*connect.Response[v1.FindChunksResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.BlobService.FindChunks is not implemented"))
 }
 
 func (UnimplementedBlobServiceHandler) ListBlobs(context.Context, *connect.Request[v1.ListBlobsRequest]) (*connect.Response[v1.ListBlobsResponse], error) {

@@ -1,0 +1,117 @@
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// sweepPause is the wait for a sweep that is about to end.
+const sweepPause = 200 * time.Millisecond
+
+// Library saves and loads artifacts. It is safe for concurrent use.
+type Library struct {
+	Store *store.Store
+	// Cache keeps chunks on this machine, or is nil.
+	Cache *Cache
+	// Retry repeats a call of the store until it succeeds or fails for good. If it is nil, each call is made once.
+	Retry func(ctx context.Context, call func() error) error
+	// Progress is called whenever a chunk was stored or written. It may be nil.
+	Progress func()
+}
+
+func (l *Library) progress() {
+	if l.Progress != nil {
+		l.Progress()
+	}
+}
+
+// retry calls the store, and waits for the end of a sweep.
+func (l *Library) retry(ctx context.Context, call func() error) error {
+	for {
+		var swept error
+		once := func() error {
+			err := call()
+			if swept = nil; errors.Is(err, store.ErrSweeping) {
+				swept, err = err, nil
+			}
+			return err
+		}
+		err := once()
+		if err != nil && l.Retry != nil {
+			err = l.Retry(ctx, once)
+		}
+		if swept == nil {
+			return err
+		}
+		select {
+		case <-time.After(sweepPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Used yields the digests of the chunks that manifests and drafts in a store refer to. Drafts count only if isOpen reports that
+// their run may still continue.
+func Used(ctx context.Context, s *store.Store, isOpen func(ctx context.Context, run string) (bool, error), yield func(digest []byte)) error {
+	for run, err := range s.Runs(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := usedBy(ctx, s, run, isOpen, yield); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// usedBy yields the digests that the manifests and drafts of a run refer to.
+func usedBy(ctx context.Context, s *store.Store, run string, isOpen func(ctx context.Context, run string) (bool, error), yield func(digest []byte)) error {
+	var open, asked bool
+	for key, err := range s.Keys(ctx, storekey.RunPrefix(run)) {
+		if err != nil {
+			return err
+		}
+		node, err := storekey.ParseNode(key)
+		if err != nil {
+			continue
+		}
+		var list proto.Message
+		chunks := func() [][]byte { return nil }
+		switch node.Kind {
+		case storekey.ArtifactValue:
+			m := &v1.ArtifactManifest{}
+			list, chunks = m, m.GetChunks
+		case storekey.DraftValue:
+			if !asked {
+				if open, err = isOpen(ctx, run); err != nil {
+					return err
+				}
+				asked = true
+			}
+			if !open {
+				continue
+			}
+			d := &v1.ArtifactDraft{}
+			list, chunks = d, d.GetChunks
+		default:
+			continue
+		}
+		if err := s.GetMessage(ctx, key, list); errors.Is(err, store.ErrNotFound) { // the run was removed meanwhile
+			continue
+		} else if err != nil {
+			return err
+		}
+		for _, digest := range chunks() {
+			yield(digest)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package taskrunner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+
+	"switchyard/activities/artifacts"
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
+	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
+	"switchyard/workflows/phrase"
+)
+
+// baseDir returns the directory against which relative paths of the task are resolved: one of its own, or that of the node.
+func (w *work) baseDir() string {
+	if w.attempt.req.GetArtifacts() != nil {
+		return w.ws.FilesDir()
+	}
+	return w.node.Folders.BaseDir
+}
+
+// library returns the library of artifacts for this attempt. Each chunk that arrives shows that the attempt, which may not have
+// started yet, is not stuck.
+func (w *work) library() *artifacts.Library {
+	l := *w.node.Artifacts
+	l.Retry, l.Progress = w.node.records().insist, w.attempt.beats.extendStart
+	return &l
+}
+
+// loadArtifacts creates the directory of a task with artifacts, and brings the files that it starts with. A response means that
+// the member has already failed.
+func (w *work) loadArtifacts(ctx context.Context) (*historyv1.ExecuteResponse, error) {
+	req := w.attempt.req
+	if req.GetArtifacts() == nil {
+		return nil, nil
+	}
+	if err := w.ws.MakeFiles(); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(w.ws.FilesDir())
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	defer w.attempt.progress.announce(phrase.ArtifactsWait)()
+	for _, in := range req.GetArtifacts().GetIn() {
+		found, err := upstream(req, in.GetFrom())
+		if err == nil {
+			err = w.library().Load(ctx, found, root, path.Clean(in.GetPath()))
+		}
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return nil, err
+		case errors.Is(err, errNoArtifact), errors.Is(err, artifacts.ErrInvalid), errors.Is(err, store.ErrNotFound):
+			return failedArtifacts(v1.ReasonBadSpec, err), nil
+		default:
+			return failedArtifacts(v1.ReasonArtifacts, err), nil
+		}
+	}
+	return nil, nil
+}
+
+func failedArtifacts(reason string, err error) *historyv1.ExecuteResponse {
+	return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: reason, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}
+}
+
+// errNoArtifact means that a task upstream has left no artifact of a name.
+var errNoArtifact = errors.New("there is no such artifact")
+
+// upstream returns the artifact <task>.<name> of a task upstream.
+func upstream(req *historyv1.ExecuteRequest, from string) (*v1.Artifact, error) {
+	task, name := v1.SplitArtifact(from)
+	view := req.GetViews()[task]
+	if found := v1.ArtifactNamed(view.GetResult().GetArtifacts(), name); found != nil {
+		return found, nil
+	}
+	return nil, fmt.Errorf("artifact %s: task %s is %s: %w", from, task, view.GetState(), errNoArtifact)
+}
+
+// saveArtifacts stores what a completed member has left, and adds it to the answer. A member whose artifacts cannot be stored has
+// failed. The only error is that of ctx.
+func (w *work) saveArtifacts(ctx context.Context, m *member, res *historyv1.ExecuteResponse) error {
+	req := w.attempt.req
+	if res.GetState() != v1.TaskCompleted || len(req.GetArtifacts().GetOut()) == 0 {
+		return nil
+	}
+	defer w.attempt.progress.announce(phrase.ArtifactsWait)()
+	root, err := os.OpenRoot(w.ws.FilesDir())
+	if err != nil {
+		return w.failArtifacts(ctx, res, err)
+	}
+	defer root.Close()
+	for _, out := range req.GetArtifacts().GetOut() {
+		key := storekey.Artifact(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.claim, out.GetName())
+		saved, err := w.library().Save(ctx, key, out.GetName(), out.GetPath(), root)
+		if errors.Is(err, artifacts.ErrNone) && out.GetIfNone() == v1.IfNoneIgnore {
+			saved, err = w.library().SaveNone(ctx, key, out.GetName())
+		}
+		if err != nil {
+			return w.failArtifacts(ctx, res, err)
+		}
+		res.Result.Artifacts = append(res.Result.Artifacts, saved)
+	}
+	return nil
+}
+
+// failArtifacts makes the answer that of a member whose artifacts could not be stored. The only error is that of ctx.
+func (w *work) failArtifacts(ctx context.Context, res *historyv1.ExecuteResponse, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonArtifacts, err.Error()
+	res.Result.Artifacts = nil
+	return nil
+}

@@ -1,0 +1,61 @@
+package blobs
+
+import (
+	"context"
+	"errors"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/artifacts"
+	"switchyard/activities/store"
+	"switchyard/gateway/nodeaccess"
+	"switchyard/gateway/rpcerror"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// putArtifactChunk stores a chunk of artifacts, which has the digest in its key.
+func (s Service) putArtifactChunk(ctx context.Context, key string, data []byte) (*connect.Response[v1.PutBlobResponse], error) {
+	if _, err := nodeaccess.Node(ctx); err != nil {
+		return nil, err
+	}
+	if err := artifacts.CheckChunk(key, data); err != nil {
+		return nil, rpcerror.Invalid("the value of %s cannot be stored: %w", key, err)
+	}
+	if err := s.Store.Put(ctx, key, data); err != nil {
+		return nil, s.classifyError(ctx, key, err)
+	}
+	return connect.NewResponse(&v1.PutBlobResponse{}), nil
+}
+
+// getArtifactChunk returns a chunk of artifacts to a node. Only a node that may read a manifest knows the keys of its chunks.
+func (s Service) getArtifactChunk(ctx context.Context, key string) (*connect.Response[v1.GetBlobResponse], error) {
+	if _, err := nodeaccess.Node(ctx); err != nil {
+		return nil, err
+	}
+	data, err := s.Store.Get(ctx, key)
+	if err != nil {
+		return nil, s.classifyError(ctx, key, err)
+	}
+	return connect.NewResponse(&v1.GetBlobResponse{Data: data}), nil
+}
+
+// FindChunks reports which chunks of artifacts are stored.
+func (s Service) FindChunks(ctx context.Context, req *connect.Request[v1.FindChunksRequest]) (*connect.Response[v1.FindChunksResponse], error) {
+	if _, err := nodeaccess.Node(ctx); err != nil {
+		return nil, err
+	}
+	stored, err := s.Store.FindChunks(ctx, req.Msg.GetDigests())
+	if errors.Is(err, store.ErrSweeping) {
+		return nil, connect.NewError(connect.CodeAborted, err)
+	}
+	if err != nil {
+		return nil, s.classifyError(ctx, "", err)
+	}
+	res := &v1.FindChunksResponse{}
+	for i, is := range stored {
+		if is {
+			res.Stored = append(res.Stored, int32(i))
+		}
+	}
+	return connect.NewResponse(res), nil
+}

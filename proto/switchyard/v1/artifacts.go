@@ -1,0 +1,28 @@
+package switchyardv1
+
+import "strings"
+
+// ArtifactsCapability is "true" on nodes that store and fetch the artifacts of tasks.
+const ArtifactsCapability = "artifacts"
+
+// What happens to an attempt that leaves nothing at the path of an artifact: ArtifactOut.if_none.
+const (
+	IfNoneFail   = "fail"
+	IfNoneIgnore = "ignore"
+)
+
+// SplitArtifact splits the name of an artifact of another task, <task>.<name>.
+func SplitArtifact(from string) (task, name string) {
+	task, name, _ = strings.Cut(from, ".")
+	return task, name
+}
+
+// ArtifactNamed returns the artifact with a name, or nil.
+func ArtifactNamed(all []*Artifact, name string) *Artifact {
+	for _, a := range all {
+		if a.GetName() == name {
+			return a
+		}
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package run_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"switchyard/activities/executor"
+	"switchyard/activities/executor/fake"
+	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers/workertest"
+	"switchyard/workflows/limits"
+)
+
+// leaveFile returns a step that writes a file in the folder of its task, as large as its number of bytes.
+func leaveFile(name string, bytes int, then fake.Step) fake.Step {
+	then.Do = func(a executor.Attempt) error {
+		file := filepath.Join(a.Dirs.Base, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(file, []byte(strings.Repeat("x", bytes)), 0o644)
+	}
+	return then
+}
+
+// TestFilesTravelBetweenTasks checks that a task finds on another node what the completed attempt of a task before it has left, and
+// nothing of an attempt that failed.
+func TestFilesTravelBetweenTasks(t *testing.T) {
+	t.Parallel()
+	var found []string
+	c := workertest.Shared(t).Nodes(t, workertest.Script{
+		"build": {leaveFile("dist/old", 1, fake.Exit(1)), leaveFile("dist/new", 300_000, fake.Step{})},
+		"test": {{Do: func(a executor.Attempt) error {
+			files, err := filepath.Glob(filepath.Join(a.Dirs.Base, "in/*"))
+			for _, file := range files {
+				info, statErr := os.Stat(file)
+				if statErr != nil {
+					return statErr
+				}
+				found = append(found, fmt.Sprintf("%s %d", info.Name(), info.Size()))
+			}
+			return err
+		}}},
+	})
+	c.Start("a")
+	c.Start("b")
+	h := c.Submit(c.Input(fmt.Sprintf(`{name: files, tasks: {
+		build: {type: shell, spec: {command: x}, constraints: {targetNode: %s}, retry: {maxRetries: 1, backoffMs: 1}, artifacts: {out: [
+			{name: app, path: "dist/**"}, {name: report, path: report.txt, ifNone: ignore}]}},
+		test: {type: shell, spec: {command: x}, dependsOn: [build], constraints: {targetNode: %s},
+			condition: "parent.build.artifacts.app.files == 1 && parent.build.artifacts.app.size == 300000 && parent.build.artifacts.report.size == 0",
+			env: {DIGEST: "${{ parent.build.artifacts.app.digest }}"}, artifacts: {in: [{from: build.app, path: in}, {from: build.report, path: report}]}}}}`, c.Name("a"), c.Name("b"))))
+	run := h.Wait()
+	workertest.CheckRun(t, run, "completed", map[string]string{"build": "completed", "test": "completed"})
+	if !slices.Equal(found, []string{"new 300000"}) {
+		t.Errorf("found %v", found)
+	}
+	app := v1.ArtifactNamed(run.GetTasks()["build"].GetResult().GetArtifacts(), "app")
+	if !strings.HasPrefix(app.GetDigest(), "sha256:") {
+		t.Errorf("the artifact is %v", app)
+	}
+	for _, call := range c.Fake.Calls() {
+		if digest := call.Attempt.Env["DIGEST"]; call.Task == "test" && digest != app.GetDigest() {
+			t.Errorf("the environment has the digest %s", digest)
+		}
+	}
+	workertest.Replay(t, "artifacts", limits.Run{}, h.History(""))
+}
+
+// TestAttemptWithoutItsFilesFails checks that a task fails that leaves nothing for an artifact, or whose artifact does not exist.
+func TestAttemptWithoutItsFilesFails(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"fails": {fake.Exit(1)}})
+	c.Start("a")
+	run := c.Submit(c.Input(`{name: files, tasks: {
+		none: {type: shell, spec: {command: x}, retry: {maxRetries: 0}, artifacts: {out: [{name: app, path: "dist/**"}]}},
+		fails: {type: shell, spec: {command: x}, retry: {maxRetries: 0}, artifacts: {out: [{name: app, path: a}]}},
+		after: {type: shell, spec: {command: x}, dependsOn: [fails], onFailure: run, artifacts: {in: [{from: fails.app}]}}}}`)).Wait()
+	workertest.CheckRun(t, run, "failed", map[string]string{"none": "failed", "fails": "failed", "after": "failed"})
+	for name, want := range map[string]string{"none": "artifacts: artifact app: nothing matches dist/**", "after": "bad_spec: artifact fails.app: task fails is failed: there is no such artifact"} {
+		if task := run.GetTasks()[name]; task.GetReason()+": "+task.GetError() != want {
+			t.Errorf("%s: %s: %s", name, task.GetReason(), task.GetError())
+		}
+	}
+	if n := c.Calls()["after"]; n != 0 {
+		t.Errorf("the task without its files ran %d times", n)
+	}
+}
