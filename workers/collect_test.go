@@ -70,6 +70,21 @@ func TestCollectorRemovesOnlyWhatIsOver(t *testing.T) {
 	keep(t, k, dir, closed, 3*month) // its end counts
 	keep(t, k, dir, "nobody-knows01", month+time.Hour)
 	keep(t, k, dir, "nobody-knows02", month-time.Hour)
+	for run, digest := range map[string][]byte{open: bytes.Repeat([]byte{1}, 32), closed: bytes.Repeat([]byte{2}, 32)} {
+		if err := k.Store().PutMessage(t.Context(), storekey.Artifact(run+"/c", 0, "a", 1, "app"), &v1.ArtifactManifest{Chunks: [][]byte{digest}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.Store().Put(t.Context(), storekey.Chunk(digest), []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chunks := func() int {
+		found, err := filepath.Glob(filepath.Join(dir, "chunks", "*", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
 	for _, step := range []struct {
 		later time.Duration
 		want  []string
@@ -89,9 +104,12 @@ func TestCollectorRemovesOnlyWhatIsOver(t *testing.T) {
 		if got := kept(t, k); !slices.Equal(got, step.want) {
 			t.Errorf("%s later the store has %q, want %q", step.later, got, step.want)
 		}
+		if got, want := chunks(), 1+min(1, len(step.want)/2); got != want {
+			t.Errorf("%s later the store has %d chunks, want %d", step.later, got, want)
+		}
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "runs", open, "*", "*"))
-	if err != nil || len(files) != 2 {
+	if err != nil || len(files) != 3 {
 		t.Errorf("the open run has %q, %v", files, err)
 	}
 }

@@ -3,6 +3,8 @@ package artifacts
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -56,6 +58,34 @@ func (l *Library) retry(ctx context.Context, call func() error) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// findAtOnce is the number of chunks that Adopt looks for at once.
+const findAtOnce = 1000
+
+// Adopt copies the manifest of an artifact of another run to a key of storekey.Artifact, so that the artifact lives as long as the
+// run with the key. The error is store.ErrNotFound if the artifact, or a part of it, was removed.
+func (l *Library) Adopt(ctx context.Context, a *v1.Artifact, key string) (*v1.Artifact, error) {
+	m := &v1.ArtifactManifest{}
+	if err := l.Store.GetMessage(ctx, a.GetManifest(), m); err != nil {
+		return nil, err
+	}
+	if err := l.Store.PutMessage(ctx, key, m); err != nil {
+		return nil, err
+	}
+	// As after a draft, what is found stays.
+	for digests := range slices.Chunk(m.GetChunks(), findAtOnce) {
+		var stored []bool
+		if err := l.retry(ctx, func() (err error) { stored, err = l.Store.FindChunks(ctx, digests); return err }); err != nil {
+			return nil, err
+		}
+		if slices.Contains(stored, false) {
+			return nil, fmt.Errorf("artifact %s: %w", a.GetName(), store.ErrNotFound)
+		}
+	}
+	adopted := proto.CloneOf(a)
+	adopted.Manifest = key
+	return adopted, nil
 }
 
 // Used yields the digests of the chunks that manifests and drafts in a store refer to. Drafts count only if isOpen reports that

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/activities/artifacts"
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
@@ -56,6 +57,12 @@ func (c *Control) cached(ctx context.Context, home, workflow, scope string, cond
 	if ttl := cond.GetTtl().AsDuration(); ttl > 0 && time.Since(found.GetCompletedAt().AsTime()) > ttl {
 		return nil, nil
 	}
+	switch err := c.adoptArtifacts(ctx, home, cond.GetTask(), found.GetResponse().GetResult()); {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, storeError{err}
+	}
 	const room = results.MaxInline
 	if results.Fits(found.GetResponse(), room) {
 		return &found, nil
@@ -70,6 +77,20 @@ func (c *Control) cached(ctx context.Context, home, workflow, scope string, cond
 	}
 	found.Response = results.Cut(found.GetResponse(), record, room)
 	return &found, nil
+}
+
+// adoptArtifacts makes the artifacts of a cached result those of the requesting run. It returns store.ErrNotFound if one was removed
+// with the run that left it.
+func (c *Control) adoptArtifacts(ctx context.Context, home, task string, result *v1.TaskResult) error {
+	library := artifacts.Library{Store: c.Store}
+	for i, a := range result.GetArtifacts() {
+		adopted, err := library.Adopt(ctx, a, storekey.AdoptedArtifact(home, task, a.GetManifest()))
+		if err != nil {
+			return err
+		}
+		result.Artifacts[i] = adopted
+	}
+	return nil
 }
 
 // SaveCached caches a completed result for later runs. It stores the whole result, because the cache outlives the run.

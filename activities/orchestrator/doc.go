@@ -17,8 +17,8 @@
 //	Place ──> reported, unacknowledged ──(next Place with its number)──> acknowledged
 //	             └──(a Place without its number)──> the claims are released, and the run asks for all of them again
 //
-// It imports proto, workflows/names, workflows/condition, workflows/dataconverter, workflows/definition, workflows/limits, workflows/notification, workflows/visibility, the Temporal SDK, the leaves
-// activities/heartbeat and activities/results, and activities/placement, activities/registry, activities/grants, activities/signing,
-// activities/store,
+// It imports proto, workflows/names, workflows/condition, workflows/dataconverter, workflows/definition, workflows/limits,
+// workflows/notification, workflows/visibility, the Temporal SDK, the leaves activities/heartbeat and activities/results, and
+// activities/placement, activities/registry, activities/grants, activities/signing, activities/store, activities/artifacts,
 // activities/environments, activities/library, activities/logs, activities/notifications and activities/metrics.
 package orchestrator

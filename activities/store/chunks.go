@@ -34,6 +34,9 @@ func findChunks(ctx context.Context, b backend, digests [][]byte, exists func(ke
 		return nil, err
 	}
 	for _, digest := range digests {
+		if len(digest) != sha256.Size {
+			return nil, fmt.Errorf("%x is not the digest of a chunk", digest)
+		}
 		if condemned[[sha256.Size]byte(digest)] {
 			return nil, ErrSweeping
 		}

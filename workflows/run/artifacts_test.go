@@ -11,6 +11,7 @@ import (
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workers"
 	"switchyard/workers/workertest"
 	"switchyard/workflows/limits"
 )
@@ -88,5 +89,33 @@ func TestAttemptWithoutItsFilesFails(t *testing.T) {
 	}
 	if n := c.Calls()["after"]; n != 0 {
 		t.Errorf("the task without its files ran %d times", n)
+	}
+}
+
+// TestCachedResultBringsItsFiles checks that a run that takes a result from the cache has its artifacts, and that the task runs again
+// if they were removed.
+func TestCachedResultBringsItsFiles(t *testing.T) {
+	t.Parallel()
+	c := workertest.Own(t, workers.ControlConfig{}).Nodes(t, workertest.Script{"build": {leaveFile("app", 300_000, fake.Step{})}, "test": {{Do: func(a executor.Attempt) error {
+		_, err := os.Stat(filepath.Join(a.Dirs.Base, "app"))
+		return err
+	}}}})
+	c.Start("a")
+	const document = `{name: files, tasks: {
+		build: {type: shell, spec: {command: x}, cache: {key: "'v'"}, artifacts: {out: [{name: app, path: app}]}},
+		test: {type: shell, spec: {command: x}, dependsOn: [build], artifacts: {in: [{from: build.app}]}}}}`
+	var runs []string
+	for i, builds := range []int{1, 1, 1, 2} {
+		if i > 1 { // a run that has taken the artifacts is removed, and then the one that left them
+			if err := c.Store.DeleteRun(t.Context(), runs[3-i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		run := c.Submit(c.Input(document))
+		workertest.CheckRun(t, run.Wait(), "completed", map[string]string{"build": "completed", "test": "completed"})
+		runs = append(runs, run.ID)
+		if n := c.Calls()["build"]; n != builds {
+			t.Errorf("after %d runs, build ran %d times, want %d", i+1, n, builds)
+		}
 	}
 }

@@ -184,6 +184,12 @@ func Artifact(home string, generation int32, task string, claim int32, name stri
 	return RunPrefix(home) + artifactsFolder + "/" + segment(task) + "." + itoa(generation) + "." + itoa(claim) + "." + name
 }
 
+// AdoptedArtifact returns the key of the v1.ArtifactManifest of an artifact that a run has taken from the cache, given the key that
+// the artifact has in its own run. No dispatch has the claim 0.
+func AdoptedArtifact(home, task, own string) string {
+	return Artifact(home, 0, task, 0, Digest([]byte(own))[:32])
+}
+
 // Draft returns the key of the n-th v1.ArtifactDraft, from 0, of an artifact with a key from Artifact.
 func Draft(artifact string, n int) string {
 	run, rest, _ := SplitRun(artifact)

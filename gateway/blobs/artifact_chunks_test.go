@@ -1,0 +1,103 @@
+package blobs
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"connectrpc.com/connect"
+
+	"switchyard/activities/artifacts"
+	"switchyard/activities/grants"
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
+	"switchyard/gateway/auth"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// TestNodesShareArtifactsOfTheirRuns checks that a node stores artifacts of its tasks through a gateway, and that only nodes of the
+// same run can load them.
+func TestNodesShareArtifactsOfTheirRuns(t *testing.T) {
+	t.Parallel()
+	f := start(t, t.TempDir())
+	for _, grant := range []grants.Grant{
+		{Node: "a", Run: "ci-0k", Chain: "c1", Task: "build"}, {Node: "b", Run: "ci-0k", Chain: "c1", Task: "test"}, {Node: "c", Run: "ci-1k", Chain: "c1", Task: "build"},
+	} {
+		if err := grants.New(f.Store).Put(t.Context(), grant); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	content := bytes.Repeat([]byte("0123456789abcdef"), 600_000)
+	if err := os.WriteFile(filepath.Join(dir, "file"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	as := func(name string) *artifacts.Library { return &artifacts.Library{Store: f.openAs(t, node(name))} }
+	key := storekey.Artifact("ci-0k/c1", 0, "build", 1, "app")
+	a, err := as("a").Save(t.Context(), key, "app", "file", root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := as("b").Load(t.Context(), a, root, "b"); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "b/file")); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	wantCode(t, "a node of another run loads it", as("c").Load(t.Context(), a, root, "c"), connect.CodePermissionDenied)
+	_, err = as("c").Save(t.Context(), key, "app", "file", root)
+	wantCode(t, "a node of another run replaces it", err, connect.CodePermissionDenied)
+	// A digest that is not that of the content would give others another content.
+	var chunk string
+	for key, err := range f.Store.Keys(t.Context(), storekey.ChunksPrefix) {
+		if chunk = key; err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantCode(t, "a chunk with another content", f.openAs(t, node("a")).Put(t.Context(), chunk, []byte("\x00other")), connect.CodeInvalidArgument)
+	for name, caller := range map[string]*auth.Principal{"a user": {Name: "ann", Role: v1.Role_ROLE_USER, Kind: auth.KindToken}} {
+		s := f.openAs(t, caller)
+		_, err := s.Get(t.Context(), chunk)
+		wantCode(t, name+" reads a chunk", err, connect.CodePermissionDenied)
+		_, err = s.FindChunks(t.Context(), [][]byte{make([]byte, 32)})
+		wantCode(t, name+" looks for chunks", err, connect.CodePermissionDenied)
+	}
+}
+
+// TestUploadsWaitForASweep checks that a node learns from its gateway that chunks are being removed.
+func TestUploadsWaitForASweep(t *testing.T) {
+	t.Parallel()
+	f := start(t, t.TempDir())
+	s := f.openAs(t, node("a"))
+	digest := make([]byte, 32)
+	if err := f.Store.Put(t.Context(), storekey.Chunk(digest), []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	if _, err := f.Store.SweepChunks(t.Context(), func(_ context.Context, yield func([]byte)) error {
+		if calls++; calls == 2 {
+			_, err := s.FindChunks(t.Context(), [][]byte{digest})
+			if !errors.Is(err, store.ErrSweeping) {
+				t.Errorf("during the sweep: %v", err)
+			}
+			yield(digest)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if stored, err := s.FindChunks(t.Context(), [][]byte{make([]byte, 31), digest}); err == nil {
+		t.Errorf("a digest of 31 bytes: %v", stored)
+	}
+	if stored, err := s.FindChunks(t.Context(), [][]byte{bytes.Repeat([]byte{1}, 32), digest}); err != nil || stored[0] || !stored[1] {
+		t.Errorf("after the sweep: %v, %v", stored, err)
+	}
+}
