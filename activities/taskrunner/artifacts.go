@@ -16,12 +16,12 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// baseDir returns the directory against which relative paths of the task are resolved: one of its own, or that of the node.
-func (w *work) baseDir() string {
-	if w.attempt.req.GetArtifacts() != nil {
-		return w.ws.FilesDir()
+// filesDir returns the directory of a task with artifacts, or "" for any other task.
+func (w *work) filesDir() string {
+	if w.attempt.req.GetArtifacts() == nil {
+		return ""
 	}
-	return w.node.Folders.BaseDir
+	return w.ws.FilesDir()
 }
 
 // library returns the library of artifacts for this attempt. Each chunk that arrives shows that the attempt, which may not have

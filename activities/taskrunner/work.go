@@ -137,7 +137,7 @@ func (w *work) do(ctx context.Context, m *member) (*historyv1.ExecuteResponse, e
 		ID: w.id(m), Identity: identityOf(w.node, req, m),
 		Spec: w.spec, Env: w.secrets.env(w.ws.Env()),
 		Secrets: executor.Secrets{Env: req.GetSecretEnv(), Mask: w.secrets.masks.Text},
-		Dirs:    executor.Dirs{Workspace: w.ws.Dir(), Temp: w.ws.TempDir(), Shared: w.node.Folders.SharedDir, Base: w.baseDir()},
+		Dirs:    executor.Dirs{Workspace: w.ws.Dir(), Temp: w.ws.TempDir(), Shared: w.node.Folders.SharedDir, Base: cmp.Or(w.filesDir(), w.node.Folders.BaseDir), Files: w.filesDir()},
 		Limits:  limits(req.GetResources()),
 		Binding: executor.Binding{
 			GPUs:     w.gpus,

@@ -27,7 +27,7 @@ const (
 	withoutNode = "is for tasks that run on a node; a task of type %s does not"
 	asksPerson  = "is for tasks that run something; a task of type %s asks a person"
 	unlimited   = "is for containers and sandboxes; a task of type %s has no process limit without one"
-	onlyShell   = "is for tasks of type shell; a task of type %s cannot have artifacts"
+	ownFiles    = "is for tasks of type shell and container; a task of type %s cannot have artifacts"
 	ofMachine   = "is about the machine of a node; a task of type %s runs in a cluster"
 	ownStop     = "is for tasks of type shell, container and vps; a task of type %s is stopped in its own way"
 	lasting     = "is for tasks that end by themselves; a task of type %s runs until it is stopped"
@@ -36,7 +36,7 @@ const (
 
 // fieldScopes lists every field that has no effect on some tasks, by name.
 var fieldScopes = []fieldScope{
-	{field: "artifacts", affects: keepsFiles, reason: onlyShell, typeHint: map[string]string{v1.TypeRun: "the tasks of the child run have their own"}},
+	{field: "artifacts", affects: keepsFiles, reason: ownFiles, typeHint: map[string]string{v1.TypeRun: "the tasks of the child run have their own"}},
 	{field: "batch", affects: endsOnNode, reason: withoutNode, typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "each instance is its own machine"}},
 	{field: "cache", affects: endsByItself, reason: asksPerson, hint: "each run asks again", typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "each run starts its own machine"}},
 	{field: "constraints", affects: needsNode, reason: withoutNode},
@@ -68,7 +68,9 @@ var ofLasting = map[string]string{v1.TypeVPS: lasting}
 func needsNode(task *v1.TaskDefinition) bool { return v1.NeedsNode(task.GetType()) }
 
 // keepsFiles reports whether a task has a folder for the files of its artifacts.
-func keepsFiles(task *v1.TaskDefinition) bool { return task.GetType() == v1.TypeShell }
+func keepsFiles(task *v1.TaskDefinition) bool {
+	return task.GetType() == v1.TypeShell || task.GetType() == v1.TypeContainer
+}
 
 func runsSomething(task *v1.TaskDefinition) bool { return task.GetType() != v1.TypeApproval }
 

@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -96,7 +97,7 @@ func convert(r request) (made, error) {
 		program: cmd.program,
 		config: &container.Config{
 			Image: spec.GetImage(), Entrypoint: cmd.entrypoint, Cmd: cmd.arguments,
-			Env: env, User: spec.GetUser(), WorkingDir: spec.GetWorkingDirectory(), Labels: marks, StopSignal: stopSignal,
+			Env: env, User: spec.GetUser(), WorkingDir: cmp.Or(spec.GetWorkingDirectory(), pathIn(a.Dirs.Files, a)), Labels: marks, StopSignal: stopSignal,
 		},
 		host: &container.HostConfig{
 			Init: &initProcess, Privileged: spec.GetPrivileged(), CapAdd: spec.GetCapAdd(), LogConfig: r.logDriver,

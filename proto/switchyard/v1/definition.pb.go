@@ -830,7 +830,7 @@ type TaskDefinition struct {
 	// How long the task usually takes at most, such as "30m", from when it could start to its end, including all attempts and
 	// waits. A task that has not ended by then continues, and is marked as late. Empty or "0" means any time.
 	ExpectedWithin string `protobuf:"bytes,28,opt,name=expected_within,json=expectedWithin,proto3" json:"expected_within,omitempty"`
-	// Files that the task leaves for others, and files of others that it starts with. For tasks of type shell.
+	// Files that the task leaves for others, and files of others that it starts with. For tasks of type shell and container.
 	Artifacts     *Artifacts `protobuf:"bytes,29,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
