@@ -15,6 +15,7 @@ import (
 	"switchyard/gateway/inprocess"
 	"switchyard/gateway/mcp"
 	"switchyard/gateway/openapi"
+	"switchyard/gateway/rundetails"
 	"switchyard/gateway/tunnel"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
@@ -32,6 +33,8 @@ type door struct {
 func (g *Gateway) doors() []door {
 	all := []door{
 		{"GET " + openapi.Path, v1.Role_ROLE_VIEWER, openapi.Handler()},
+		{"GET /v1" + rundetails.ArtifactPath, v1.Role_ROLE_VIEWER, http.HandlerFunc(g.runs.ServeArtifact)},
+		{"GET " + rundetails.ArtifactPath, v1.Role_ROLE_VIEWER, http.HandlerFunc(g.runs.ServeArtifact)},
 		{"GET " + tunnel.SessionsPath, v1.Role_ROLE_USER, g.tunnel.Sessions()},
 	}
 	if g.config.Metrics != nil {

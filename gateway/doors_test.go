@@ -175,7 +175,9 @@ func (f *fixture) knocks(run string) []knock {
 	}
 	for _, d := range f.doors() {
 		method, path, _ := strings.Cut(d.pattern, " ")
-		all = append(all, knock{name: d.pattern, least: d.role, method: method, path: path})
+		named := strings.NewReplacer("{id}", run, "{task}", "build", "{name}", "x-unknown").Replace(path)
+		ofRun := named != path
+		all = append(all, knock{name: d.pattern, least: d.role, ofRun: ofRun, first: ofRun, effect: v1.Effect_EFFECT_READ, method: method, path: named})
 	}
 	for _, d := range f.agentDoors(nil) {
 		method, path, ok := strings.Cut(d.pattern, " ")

@@ -106,7 +106,7 @@ func (g *Gateway) export() export.Service {
 
 // Handler serves every path of the gateway: its services to Connect, gRPC and gRPC-Web clients, with the gRPC services for health
 // and reflection; their REST paths, with GET /openapi.json; server-sent events; the Model Context Protocol; the Agent2Agent
-// protocol; the page for browsers, GET / and /ui/..., and the documentation, GET /docs/...; sessions under GET /v1/sessions, for
+// protocol; the artifacts of tasks; the page for browsers, GET / and /ui/..., and the documentation, GET /docs/...; sessions under GET /v1/sessions, for
 // which nodes connect to GET /v1/links; metrics under GET /metrics. All of them require authentication except the documentation;
 // GET /healthz (the process is alive) and GET /readyz (it can answer calls, or what is away), which tell any caller no more; and GET
 // /v1/peers, which authenticates the calling gateway by itself.

@@ -63,7 +63,7 @@ func newRunService(config Config, s shared) runService {
 	updater := runupdate.New(config.Client, s.reader, config.Logger)
 	return runService{
 		Submitter: s.submitter,
-		Details:   rundetails.New(s.index, s.reader, s.events, config.Store, config.Logger),
+		Details:   rundetails.New(s.index, s.reader, s.events, config.Store, config.Logger, s.stopping),
 		Streams:   runstreams.New(s.index, s.reader, s.pollers, config.Store, s.stopping),
 		Commands: runcommands.New(runcommands.Config{
 			Client: config.Client, Index: s.index, Reader: s.reader, Store: config.Store, Updater: updater,

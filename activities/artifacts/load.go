@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 )
@@ -24,15 +23,11 @@ const loadsAtOnce = 4
 // replaced, unless they are folders. After an error some of the files are missing. The error is ErrInvalid, store.ErrNotFound if
 // the artifact was removed, that of ctx, or one of the store or the file system.
 func (l *Library) Load(ctx context.Context, a *v1.Artifact, root *os.Root, folder string) error {
-	m := &v1.ArtifactManifest{}
-	err := l.retry(ctx, func() error { return l.Store.AwaitMessage(ctx, a.GetManifest(), m, store.Arrival) })
-	if err == nil && m.GetArtifact().GetDigest() != a.GetDigest() {
-		err = invalid("it has the digest %s, not %s", m.GetArtifact().GetDigest(), a.GetDigest())
-	}
-	if err == nil {
-		err = l.unpack(ctx, m, root, path.Clean(folder))
-	}
+	m, err := l.manifest(ctx, a)
 	if err != nil {
+		return err
+	}
+	if err := l.unpack(ctx, m, root, path.Clean(folder)); err != nil {
 		return fmt.Errorf("artifact %s: %w", a.GetName(), err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package rundetails
 import (
 	"log/slog"
 
+	"switchyard/activities/artifacts"
 	"switchyard/activities/store"
 	"switchyard/gateway/runevents"
 	"switchyard/gateway/runindex"
@@ -14,14 +15,16 @@ type Details struct {
 	lists
 	tasks
 	instances
+	files
 }
 
-// New returns the handlers of the runs of an index.
-func New(index *runindex.Index, reader *runview.Reader, events *runevents.Reader, kept *store.Store, log *slog.Logger) Details {
+// New returns the handlers of the runs of an index. Downloads end when stopping is closed.
+func New(index *runindex.Index, reader *runview.Reader, events *runevents.Reader, kept *store.Store, log *slog.Logger, stopping <-chan struct{}) Details {
 	results := results{reader: reader, store: kept, log: log}
 	return Details{
 		lists:     lists{index: index, reader: reader, events: events},
 		tasks:     tasks{index: index, reader: reader, results: results},
 		instances: instances{index: index, reader: reader, store: kept, results: results, log: log},
+		files:     files{index: index, reader: reader, results: results, library: &artifacts.Library{Store: kept}, slots: make(chan struct{}, downloadsAtOnce), stopping: stopping, log: log},
 	}
 }

@@ -3,9 +3,10 @@
 //	ListRuns, GetRunDefinition, ListRunEvents ──> lists: gateway/runindex, gateway/runview, gateway/runevents
 //	GetRun, ListRunTasks, GetRunTask ───────────> tasks ──────┐
 //	ListInstances ──────────────────────────────> instances ──┴──> results: records in the store
+//	GET .../artifacts/{name} ───────────────────> files: activities/artifacts
 //
 // The workflow of a run holds a part of each result; results adds the rest from the store.
 //
-// Of this module it may import proto, activities/store, gateway/definitions, gateway/paging, gateway/rpcerror,
+// Of this module it may import proto, activities/artifacts, activities/store, gateway/definitions, gateway/paging, gateway/rpcerror,
 // gateway/runevents, gateway/runindex, gateway/runview, workflows/condition and workflows/names.
 package rundetails

@@ -1,6 +1,7 @@
 package rundetails
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 
@@ -107,8 +108,21 @@ func (r results) instance(ctx context.Context, run, task string, i *runview.Inst
 	return whole
 }
 
-// result returns the result in the store's record, or the workflow's part of it if there is no readable record.
+// result returns the result that stored returns as clients see it.
 func (r results) result(ctx context.Context, run, name string, part *v1.TaskResult, record string) *v1.TaskResult {
+	part = r.stored(ctx, run, name, part, record)
+	if part == nil {
+		return &v1.TaskResult{ExitCode: -1, Output: &structpb.Struct{}}
+	}
+	if part.Output == nil || len(part.GetArtifacts()) > 0 {
+		part = proto.CloneOf(part)
+		part.Output, part.Artifacts = cmp.Or(part.Output, &structpb.Struct{}), runview.ShownArtifacts(part)
+	}
+	return part
+}
+
+// stored returns the result in the store's record, or the workflow's part of it if there is no readable record.
+func (r results) stored(ctx context.Context, run, name string, part *v1.TaskResult, record string) *v1.TaskResult {
 	if record != "" {
 		kept, err := r.store.GetResult(ctx, record)
 		if err != nil {
@@ -116,13 +130,6 @@ func (r results) result(ctx context.Context, run, name string, part *v1.TaskResu
 		} else if kept.GetResult() != nil {
 			part = kept.Result
 		}
-	}
-	if part == nil {
-		return &v1.TaskResult{ExitCode: -1, Output: &structpb.Struct{}}
-	}
-	if part.Output == nil {
-		part = proto.CloneOf(part)
-		part.Output = &structpb.Struct{}
 	}
 	return part
 }

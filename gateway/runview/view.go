@@ -260,7 +260,19 @@ func briefResult(res *v1.TaskResult) *v1.TaskResult {
 		ExitCode: res.GetExitCode(), Signal: res.GetSignal(), CpuSeconds: res.GetCpuSeconds(),
 		PeakMemoryMb: res.GetPeakMemoryMb(), StdoutTruncated: res.GetStdoutTruncated(),
 		StderrTruncated: res.GetStderrTruncated(), Agent: res.GetAgent(), Warning: res.GetWarning(),
+		Artifacts: ShownArtifacts(res),
 	}
+}
+
+// ShownArtifacts returns copies of the artifacts of a result as clients see them, without their keys in the store.
+func ShownArtifacts(res *v1.TaskResult) []*v1.Artifact {
+	var shown []*v1.Artifact
+	for _, a := range res.GetArtifacts() {
+		a = proto.CloneOf(a)
+		a.Manifest = ""
+		shown = append(shown, a)
+	}
+	return shown
 }
 
 // recount replaces the states of a task and its instances in the counts. was is nil if the task is new.

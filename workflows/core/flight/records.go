@@ -175,7 +175,7 @@ func (rs *Records) save(i int, t *historyv1.TaskState) {
 		result = &v1.TaskResult{
 			ExitCode: result.GetExitCode(), Signal: result.GetSignal(), CpuSeconds: result.GetCpuSeconds(),
 			PeakMemoryMb: result.GetPeakMemoryMb(), StdoutTruncated: true, StderrTruncated: true,
-			Agent: result.GetAgent(), Warning: result.GetWarning(),
+			Agent: result.GetAgent(), Warning: result.GetWarning(), Artifacts: result.GetArtifacts(),
 		}
 	}
 	t.Task.Result, t.Task.Suspicions = result, r.Suspicions

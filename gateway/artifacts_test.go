@@ -1,0 +1,167 @@
+package gateway
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"switchyard/activities/artifacts"
+	"switchyard/activities/store/storekey"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// leaveArtifact shows a task of a scripted run as completed with an artifact of three files, and returns the artifact.
+func (f *fixture) leaveArtifact(t *testing.T, run, task string, large []byte) *v1.Artifact {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string][]byte{"page.html": []byte("<script>alert(1)</script>"), "data.bin": large, "sub/empty": nil} {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, content, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	library := &artifacts.Library{Store: f.config.Store}
+	a, err := library.Save(t.Context(), storekey.Artifact(run+"/c", 0, task, 1, "app"), "app", ".", root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(t, run, task, 1, &v1.Task{State: v1.TaskCompleted, Result: &v1.TaskResult{Artifacts: []*v1.Artifact{a}}})
+	return a
+}
+
+// download is an answer of the path of an artifact.
+type download struct {
+	*http.Response
+	body []byte
+}
+
+// download requests the path of an artifact.
+func (f *fixture) download(t *testing.T, token, method, path string, header ...string) download {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, f.server.URL()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	res, err := f.httpClient(t, token).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return download{res, body}
+}
+
+// TestArtifactsAreDownloaded reads an artifact whole, in ranges, and file by file, as its owner and as others.
+func TestArtifactsAreDownloaded(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir())
+	owner, _ := f.token(t, "carol", v1.RoleUser)
+	other, _ := f.token(t, "dave", v1.RoleUser)
+	f.client = f.dialAs(t, owner)
+	run := f.submit(t, "files")
+	large := bytes.Repeat([]byte("0123456789abcdef"), 300_000)
+	a := f.leaveArtifact(t, run, "build", large)
+	path := "/v1/runs/" + run + "/tasks/build/artifacts/app"
+
+	var whole download
+	eventually(t, "the artifact is there", func() bool {
+		whole = f.download(t, owner, http.MethodGet, path)
+		return whole.StatusCode == http.StatusOK
+	})
+	files := map[string]int64{}
+	for archive := tar.NewReader(bytes.NewReader(whole.body)); ; {
+		h, err := archive.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[h.Name] = h.Size
+	}
+	if want := map[string]int64{"app/": 0, "app/sub/": 0, "app/sub/empty": 0, "app/data.bin": int64(len(large)), "app/page.html": 25}; fmt.Sprint(files) != fmt.Sprint(want) {
+		t.Errorf("the archive has %v", files)
+	}
+	checkSafe := func(d download, kind, name string) {
+		t.Helper()
+		if h := d.Header; d.StatusCode != http.StatusOK || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Security-Policy") != "sandbox" || h.Get("Content-Disposition") != "attachment; filename="+name || !strings.HasPrefix(h.Get("Content-Type"), kind) {
+			t.Errorf("%d %v", d.StatusCode, h)
+		}
+	}
+	checkSafe(whole, "application/x-tar", "app.tar")
+	if head := f.download(t, owner, http.MethodHead, "/runs/"+run+"/tasks/build/artifacts/app"); head.ContentLength != int64(len(whole.body)) || head.Header.Get("ETag") != whole.Header.Get("ETag") || len(head.body) > 0 {
+		t.Errorf("HEAD: %d %v", head.StatusCode, head.Header)
+	}
+	tag := whole.Header.Get("ETag")
+	for _, test := range []struct {
+		header, value, tag string
+		status, from, to   int
+	}{
+		{"Range", "bytes=1000000-", tag, http.StatusPartialContent, 1_000_000, len(whole.body)},
+		{"Range", "bytes=-3000000", tag, http.StatusPartialContent, len(whole.body) - 3_000_000, len(whole.body)},
+		{"Range", "bytes=5-5", tag, http.StatusPartialContent, 5, 6},
+		{"Range", "bytes=5-", `"another"`, http.StatusOK, 0, len(whole.body)},
+		{"Range", "bytes=0-0,9000000-9000001", tag, http.StatusOK, 0, len(whole.body)},
+		{"If-None-Match", tag, "", http.StatusNotModified, 0, 0},
+	} {
+		if got := f.download(t, owner, http.MethodGet, path, test.header, test.value, "If-Range", test.tag); got.StatusCode != test.status || !bytes.Equal(got.body, whole.body[test.from:test.to]) {
+			t.Errorf("%s: %s: %d, %d bytes", test.header, test.value, got.StatusCode, len(got.body))
+		}
+	}
+	file := func(token, name string) download {
+		return f.download(t, token, http.MethodGet, path+"?path="+url.QueryEscape(name))
+	}
+	page := file(owner, "page.html")
+	checkSafe(page, "text/html", "page.html")
+	if string(page.body) != "<script>alert(1)</script>" || !bytes.Equal(file(owner, "data.bin").body, large) {
+		t.Errorf("the page is %s", page.body)
+	}
+	for _, name := range []string{"", "../page.html", "/etc/passwd", "sub", "sub/../page.html", "./page.html", "page.html/", "page.html\x00", "..%2fpage.html", a.GetManifest(), a.GetDigest()} {
+		if got := file(owner, name); got.StatusCode != http.StatusNotFound {
+			t.Errorf("path %q: %d %.100s", name, got.StatusCode, got.body)
+		}
+	}
+	for _, query := range []string{"?paht=x", "?path=page.html&path=data.bin", "?digest=" + a.GetDigest()} {
+		if got := f.download(t, owner, http.MethodGet, path+query); got.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: %d %.100s", query, got.StatusCode, got.body)
+		}
+	}
+	for _, name := range []string{"none", url.PathEscape(a.GetDigest()), url.PathEscape(a.GetManifest()), "..%2fapp"} {
+		if got := f.download(t, owner, http.MethodGet, strings.TrimSuffix(path, "app")+name); got.StatusCode < http.StatusBadRequest {
+			t.Errorf("%s: %d", name, got.StatusCode)
+		}
+	}
+	// A run of another user is answered like one that does not exist, and so is one of its files.
+	for _, query := range []string{"", "?path=page.html"} {
+		unknown := f.download(t, other, http.MethodGet, strings.Replace(path, run, "files-none", 1)+query)
+		got := f.download(t, other, http.MethodGet, path+query)
+		if got.StatusCode != http.StatusNotFound || strings.ReplaceAll(string(got.body), run, "files-none") != string(unknown.body) {
+			t.Errorf("another user: %d %s, want %s", got.StatusCode, got.body, unknown.body)
+		}
+	}
+	// Nothing that clients read has the key in the store.
+	for _, path := range []string{"/v1/runs/" + run, "/v1/runs/" + run + "?brief=true", "/v1/runs/" + run + "/tasks/build", "/v1/runs/" + run + "/tasks"} {
+		if got := f.download(t, owner, http.MethodGet, path); !strings.Contains(string(got.body), a.GetDigest()) || strings.Contains(string(got.body), a.GetManifest()) {
+			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)
+		}
+	}
+}
