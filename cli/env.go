@@ -28,9 +28,14 @@ machine with everything that was installed in it.`,
 
 // sizeText formats a size for people.
 func sizeText(bytes int64) string {
-	const mib, gib = 1 << 20, 1 << 30
-	if bytes >= gib {
+	const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
+	switch {
+	case bytes >= gib:
 		return fmt.Sprintf("%.1f GiB", float64(bytes)/gib)
+	case bytes < kib:
+		return fmt.Sprintf("%d B", bytes)
+	case bytes < mib/10:
+		return fmt.Sprintf("%.1f KiB", float64(bytes)/kib)
 	}
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mib)
 }

@@ -16,7 +16,7 @@ TASK is a task, or an instance of a fanned-out task, such as "each[3]".`,
 	}
 	cmd.AddCommand(
 		newRunsList(sys), newRunsGet(sys), newRunsWatch(sys), newRunsLogs(sys), newRunsEvents(sys), newRunsExplain(sys),
-		newRunsInstances(sys), newRunsGraph(sys), newRunsTimeline(sys), newRunsReport(sys),
+		newRunsInstances(sys), newRunsGraph(sys), newRunsTimeline(sys), newRunsReport(sys), newRunsArtifacts(sys),
 		newRunsCancel(sys), newRunsKill(sys), newRunsPause(sys), newRunsResume(sys), newRunsStop(sys), newRunsRestart(sys), newRunsHold(sys), newRunsRelease(sys),
 		newRunsApprove(sys), newRunsReject(sys), newRunsRetry(sys), newRunsRerun(sys),
 		newRunsExec(sys), newRunsCp(sys), newRunsPortForward(sys),

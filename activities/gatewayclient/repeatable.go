@@ -15,9 +15,14 @@ func Calls() connect.ClientOption { return connect.WithInterceptors(marker{}) }
 // marker marks calls without side effects.
 type marker struct{}
 
+// Repeatable returns the context of a request without side effects, which is then sent again to another gateway if it is lost.
+func Repeatable(ctx context.Context) context.Context {
+	return context.WithValue(ctx, repeatable{}, true)
+}
+
 func mark(ctx context.Context, spec connect.Spec) context.Context {
 	if spec.IdempotencyLevel == connect.IdempotencyNoSideEffects {
-		return context.WithValue(ctx, repeatable{}, true)
+		return Repeatable(ctx)
 	}
 	return ctx
 }

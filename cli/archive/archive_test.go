@@ -79,7 +79,7 @@ func TestUnpackMakesFilesFoldersAndLinks(t *testing.T) {
 	dir := t.TempDir()
 	var skipped []string
 	err := Unpack(archiveOf(t, "data/", "data/a", "data/sub/", "data/sub/b", "data/in -> sub/b", "data/hard => data/a", "data/pipe|", "data/deep/er/c"),
-		Target{dir, "copy"}, func(name, _ string) { skipped = append(skipped, name) })
+		Target{Dir: dir, Name: "copy"}, func(name, _ string) { skipped = append(skipped, name) })
 	must(t, err)
 	want := map[string]string{
 		"copy/": "", "copy/a": "text of data/a", "copy/sub/": "", "copy/sub/b": "text of data/sub/b", "copy/in": "-> sub/b",
@@ -105,7 +105,7 @@ func TestUnpackIntoAFolderKeepsWhatIsThere(t *testing.T) {
 	must(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "sub", "old"), []byte("old"), 0o600))
 	must(t, os.WriteFile(filepath.Join(dir, "a"), []byte("old"), 0o600))
-	must(t, Unpack(archiveOf(t, "data/", "data/a", "data/sub/", "data/sub/b"), Target{dir, ""}, nil))
+	must(t, Unpack(archiveOf(t, "data/", "data/a", "data/sub/", "data/sub/b"), Target{Dir: dir, Name: ""}, nil))
 	if diff := cmp.Diff(map[string]string{"a": "text of data/a", "sub/": "", "sub/b": "text of data/sub/b", "sub/old": "old"}, tree(t, dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -114,7 +114,7 @@ func TestUnpackIntoAFolderKeepsWhatIsThere(t *testing.T) {
 func TestUnpackOfOneFileTakesTheNameOfTheTarget(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.WriteFile(filepath.Join(dir, "there"), []byte("old"), 0o600))
-	must(t, Unpack(archiveOf(t, "log"), Target{dir, "there"}, nil))
+	must(t, Unpack(archiveOf(t, "log"), Target{Dir: dir, Name: "there"}, nil))
 	if diff := cmp.Diff(map[string]string{"there": "text of log"}, tree(t, dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -137,7 +137,7 @@ func TestUnpackRefusesPathsOutsideTheTarget(t *testing.T) {
 		outer := t.TempDir()
 		dir := filepath.Join(outer, "in")
 		must(t, os.Mkdir(dir, 0o700))
-		err := Unpack(archiveOf(t, entries...), Target{dir, "copy"}, func(string, string) {})
+		err := Unpack(archiveOf(t, entries...), Target{Dir: dir, Name: "copy"}, func(string, string) {})
 		if err == nil {
 			t.Errorf("%q is unpacked", entries)
 		}
@@ -158,7 +158,7 @@ func TestUnpackLeavesOutLinksThatLeadOutside(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		var skipped []string
-		must(t, Unpack(archiveOf(t, entries...), Target{dir, "copy"}, func(name, _ string) { skipped = append(skipped, name) }))
+		must(t, Unpack(archiveOf(t, entries...), Target{Dir: dir, Name: "copy"}, func(name, _ string) { skipped = append(skipped, name) }))
 		if len(skipped) != 1 || !strings.HasSuffix(skipped[0], "/l") {
 			t.Errorf("%q: skipped %q", entries, skipped)
 		}
@@ -175,11 +175,11 @@ func TestUnpackDoesNotWriteThroughLinks(t *testing.T) {
 	dir := filepath.Join(outer, "in")
 	must(t, os.MkdirAll(filepath.Join(dir, "copy"), 0o700))
 	must(t, os.Symlink(outer, filepath.Join(dir, "copy", "out")))
-	if err := Unpack(archiveOf(t, "data/", "data/out/evil"), Target{dir, "copy"}, nil); err == nil {
+	if err := Unpack(archiveOf(t, "data/", "data/out/evil"), Target{Dir: dir, Name: "copy"}, nil); err == nil {
 		t.Error("what is below a link to the outside is unpacked")
 	}
 	must(t, os.Symlink(outer, filepath.Join(dir, "link")))
-	if err := Unpack(archiveOf(t, "data/", "data/evil"), Target{dir, "link"}, nil); err == nil {
+	if err := Unpack(archiveOf(t, "data/", "data/evil"), Target{Dir: dir, Name: "link"}, nil); err == nil {
 		t.Error("a link is unpacked into")
 	}
 	if _, err := os.Stat(filepath.Join(outer, "evil")); err == nil {
@@ -195,7 +195,7 @@ func TestBrokenArchiveLeavesNoHalfFile(t *testing.T) {
 		must(t, os.Mkdir(filepath.Join(dir, "copy"), 0o700))
 		must(t, os.WriteFile(filepath.Join(dir, "copy", "b"), []byte("old"), 0o600))
 		r := io.MultiReader(bytes.NewReader(text[:size]), &failing{lost})
-		if err := Unpack(r, Target{dir, "copy"}, nil); !errors.Is(err, lost) {
+		if err := Unpack(r, Target{Dir: dir, Name: "copy"}, nil); !errors.Is(err, lost) {
 			t.Errorf("after %d bytes: %v", size, err)
 		}
 		for name, content := range tree(t, dir) {
@@ -217,13 +217,13 @@ func TestUnpackRestoresWhatPackWrote(t *testing.T) {
 	must(t, os.Symlink("sub/a", filepath.Join(source, "d", "l")))
 	text := &bytes.Buffer{}
 	must(t, Pack(text, filepath.Join(source, "d"), "other", nil))
-	must(t, Unpack(text, Target{target, "d"}, nil))
+	must(t, Unpack(text, Target{Dir: target, Name: "d"}, nil))
 	if diff := cmp.Diff(tree(t, source), tree(t, target)); diff != "" {
 		t.Error(diff)
 	}
 	text.Reset()
 	must(t, Pack(text, filepath.Join(source, "d", "l"), "file", nil)) // a link at the top is followed
-	must(t, Unpack(text, Target{target, "f"}, nil))
+	must(t, Unpack(text, Target{Dir: target, Name: "f"}, nil))
 	if got, err := os.ReadFile(filepath.Join(target, "f")); err != nil || len(got) != 100_000 {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
@@ -231,14 +231,14 @@ func TestUnpackRestoresWhatPackWrote(t *testing.T) {
 
 func TestUnpackAcceptsAnArchiveWithoutATopFolder(t *testing.T) {
 	dir := t.TempDir()
-	must(t, Unpack(archiveOf(t, "./", "etc/", "etc/a", "b => etc/a"), Target{dir, ""}, nil))
+	must(t, Unpack(archiveOf(t, "./", "etc/", "etc/a", "b => etc/a"), Target{Dir: dir, Name: ""}, nil))
 	if diff := cmp.Diff(map[string]string{"etc/": "", "etc/a": "text of etc/a", "b": "text of etc/a"}, tree(t, dir)); diff != "" {
 		t.Error(diff)
 	}
-	if err := Unpack(archiveOf(t, "./", "../evil"), Target{dir, ""}, nil); err == nil {
+	if err := Unpack(archiveOf(t, "./", "../evil"), Target{Dir: dir, Name: ""}, nil); err == nil {
 		t.Error("a name outside is unpacked")
 	}
-	if err := Unpack(archiveOf(t, "./", "a"), Target{dir, "name"}, nil); err == nil {
+	if err := Unpack(archiveOf(t, "./", "a"), Target{Dir: dir, Name: "name"}, nil); err == nil {
 		t.Error("a folder without a name is renamed")
 	}
 }
@@ -274,13 +274,13 @@ func TestTargetOfADestination(t *testing.T) {
 		want        Target
 		fails       bool
 	}{
-		{"folder", false, Target{"folder", "src"}, false},
-		{"folder/", false, Target{"folder/", "src"}, false},
-		{"folder", true, Target{"folder", ""}, false},
-		{"file", false, Target{"", "file"}, false},
-		{"new", false, Target{"", "new"}, false},
-		{"new/", true, Target{"", "new"}, false},
-		{"folder/new", false, Target{"folder", "new"}, false},
+		{"folder", false, Target{Dir: "folder", Name: "src"}, false},
+		{"folder/", false, Target{Dir: "folder/", Name: "src"}, false},
+		{"folder", true, Target{Dir: "folder", Name: ""}, false},
+		{"file", false, Target{Dir: "", Name: "file"}, false},
+		{"new", false, Target{Dir: "", Name: "new"}, false},
+		{"new/", true, Target{Dir: "", Name: "new"}, false},
+		{"folder/new", false, Target{Dir: "folder", Name: "new"}, false},
 		{"none/new", false, Target{}, true},
 		{"file/new", false, Target{}, true},
 		{"file/", false, Target{}, true},
@@ -306,7 +306,7 @@ func FuzzUnpackStaysInside(f *testing.F) {
 		_ = w.WriteHeader(&tar.Header{Name: b, Typeflag: tar.TypeSymlink, Linkname: link})
 		_ = w.WriteHeader(&tar.Header{Name: c, Typeflag: tar.TypeReg, Mode: 0o600})
 		_ = w.Close()
-		_ = Unpack(text, Target{dir, "copy"}, func(string, string) {})
+		_ = Unpack(text, Target{Dir: dir, Name: "copy"}, func(string, string) {})
 		entries, err := os.ReadDir(outer)
 		must(t, err)
 		inside, err := os.ReadDir(dir)
@@ -315,4 +315,22 @@ func FuzzUnpackStaysInside(f *testing.F) {
 			t.Errorf("%v and %v are there", entries, inside)
 		}
 	})
+}
+
+// TestNewTargetKeepsWhatExists checks that an archive for a new target replaces no file, and may add to folders.
+func TestNewTargetKeepsWhatExists(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	target := Target{Dir: dir, New: true}
+	unexpected := func(name, why string) { t.Errorf("%s: %s", name, why) }
+	must(t, Unpack(archiveOf(t, "top/", "top/sub/", "top/sub/a"), target, unexpected))
+	must(t, Unpack(archiveOf(t, "top/", "top/sub/", "top/sub/b", "top/link -> sub/a"), target, unexpected))
+	for _, entries := range [][]string{{"top/", "top/sub/a"}, {"top/", "top/sub"}, {"top/", "top/sub/a/"}, {"top/", "top/link/"}, {"top/", "top/sub/b -> a"}, {"top/", "top/c", "top/sub/b => top/c"}} {
+		if err := Unpack(archiveOf(t, entries...), target, unexpected); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%v: %v", entries, err)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "sub/a")); err != nil || string(text) != "text of top/sub/a" {
+		t.Errorf("%q, %v", text, err)
+	}
 }

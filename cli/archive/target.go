@@ -16,6 +16,8 @@ type Target struct {
 	// Name is the name in Dir for the top entry of the archive. "" unpacks the contents of the top folder into Dir
 	// itself.
 	Name string
+	// New makes an entry whose name exists an error, unless both are folders. Otherwise the entry replaces what is there.
+	New bool
 }
 
 // TargetOf returns the target for an entry called source that is copied to a path of this machine, by the rules of cp
@@ -28,7 +30,7 @@ func TargetOf(destination, source string, contents bool) (Target, error) {
 		if contents {
 			source = ""
 		}
-		return Target{destination, source}, nil
+		return Target{Dir: destination, Name: source}, nil
 	case err == nil && hasSlash(destination):
 		return Target{}, fmt.Errorf("%s is not a folder", destination)
 	case err == nil:
@@ -45,7 +47,7 @@ func TargetOf(destination, source string, contents bool) (Target, error) {
 	} else if !info.IsDir() {
 		return Target{}, fmt.Errorf("%s is not a folder", dir)
 	}
-	return Target{dir, name}, nil
+	return Target{Dir: dir, Name: name}, nil
 }
 
 func hasSlash(path string) bool {

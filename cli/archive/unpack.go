@@ -37,7 +37,7 @@ func Unpack(r io.Reader, target Target, skipped func(name, why string)) error {
 		return err
 	}
 	defer parent.Close()
-	u := &unpacker{in: in, root: parent, top: top, skipped: skipped}
+	u := &unpacker{in: in, root: parent, top: top, isNew: target.New, skipped: skipped}
 	if inside == "" && first.Typeflag == tar.TypeReg {
 		return u.single(first, target)
 	}
@@ -94,6 +94,7 @@ type unpacker struct {
 	in      *tar.Reader
 	root    *os.Root // the folder
 	top     string   // its name in the archive; "" if entry names are already relative to it
+	isNew   bool     // see Target.New
 	skipped func(name, why string)
 	// later holds folders whose attributes are set once their contents are complete.
 	later []attributes
@@ -165,6 +166,9 @@ func (u *unpacker) entry(h *tar.Header, name string) error {
 		if err := u.root.MkdirAll(dir, 0o777); err != nil {
 			return err
 		}
+	}
+	if info, err := u.root.Lstat(name); u.isNew && err == nil && (h.Typeflag != tar.TypeDir || !info.IsDir()) {
+		return fmt.Errorf("%s: %w", name, fs.ErrExist)
 	}
 	switch h.Typeflag {
 	case tar.TypeReg:

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"switchyard/cli/client"
+	"switchyard/drawing/words"
+	v1 "switchyard/proto/switchyard/v1"
+)
+
+// taskArtifact is an artifact with the task that has left it.
+type taskArtifact struct {
+	*v1.Artifact
+	task string
+}
+
+// artifactPage is a page of the artifacts of a run.
+type artifactPage struct {
+	items []taskArtifact
+	next  string
+}
+
+// GetItems returns the artifacts.
+func (p *artifactPage) GetItems() []taskArtifact { return p.items }
+
+// GetNextPageToken returns the token of the next page, or "".
+func (p *artifactPage) GetNextPageToken() string { return p.next }
+
+func (p *artifactPage) add(task string, r *v1.TaskResult) {
+	for _, a := range r.GetArtifacts() {
+		p.items = append(p.items, taskArtifact{a, task})
+	}
+}
+
+func newRunsArtifactsList(sys *system) *cobra.Command {
+	cmd := listCommand[taskArtifact]{
+		use: "list RUN [TASK]", short: "List the artifacts of a run or task",
+		args: arguments(1, 2, "RUN"), what: "tasks' artifacts", limit: 1000, most: 10_000, keep: 3,
+		fetch: func(ctx context.Context, a *client.Client, args []string, size int32, token string) (listPage[taskArtifact], error) {
+			page := &artifactPage{}
+			if len(args) > 1 {
+				_, task, _, err := readTask(ctx, a, args[0], args[1])
+				page.add(args[1], task.GetResult())
+				return page, err
+			}
+			run, err := sys.resolveRun(ctx, a, args[0])
+			if err != nil {
+				return nil, err
+			}
+			res, err := client.Call(ctx, a, a.Runs.ListRunTasks, &v1.ListRunTasksRequest{Id: run, Brief: true, PageSize: size, PageToken: token})
+			if err != nil {
+				return nil, err
+			}
+			for _, task := range res.GetItems() {
+				page.add(task.GetName(), task.GetResult())
+			}
+			page.next = res.GetNextPageToken()
+			return page, nil
+		},
+		item: func(a taskArtifact) (any, error) {
+			return struct {
+				Task   string `json:"task"`
+				Name   string `json:"name"`
+				Size   int64  `json:"size,string"` // like each 64-bit integer
+				Files  int32  `json:"files"`
+				Digest string `json:"digest"`
+			}{a.task, a.GetName(), a.GetSize(), a.GetFiles(), a.GetDigest()}, nil
+		},
+		rows: func(all []taskArtifact) [][]string {
+			rows := [][]string{{"TASK", "NAME", "SIZE", "FILES", "DIGEST"}}
+			for _, a := range all {
+				rows = append(rows, []string{a.task, words.OneLine(a.GetName()), sizeText(a.GetSize()), strconv.Itoa(int(a.GetFiles())), a.GetDigest()})
+			}
+			return rows
+		},
+	}.command(sys)
+	cmd.Long = `Lists the files that the completed tasks of a run have left. Those of an instance are only
+listed if TASK names it, such as "each[3]".`
+	return cmd
+}

@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"archive/tar"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestArtifactsComeToPeople lists and downloads what tasks and instances have left.
+func TestArtifactsComeToPeople(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	id := s.Submit(t, `
+name: hands
+tasks:
+  build:
+    type: shell
+    spec: { command: "mkdir -p dist/bin && echo tool > dist/bin/app && chmod +x dist/bin/app && ln -s bin/app dist/link && echo fine > report.txt" }
+    artifacts: { out: [{ name: app, path: "dist/**" }, { name: report, path: report.txt }] }
+  each:
+    type: shell
+    parallel: 2
+    spec: { command: 'echo "$SWITCHYARD_INSTANCE" > number' }
+    artifacts: { out: [{ name: number, path: number }] }
+`)
+	s.End(t, id)
+	type item struct{ Task, Name, Size, Digest string }
+	items := ask[list[item]](t, s.Gateway, "runs", "artifacts", "list", id).Items
+	if len(items) != 2 || items[0].Task != "build" || items[0].Name != "app" || items[0].Size != "5" || !strings.HasPrefix(items[0].Digest, "sha256:") || items[1].Name != "report" {
+		t.Errorf("the run has left %v", items)
+	}
+	if items := ask[list[item]](t, s.Gateway, "runs", "artifacts", "list", id, "each[1]").Items; len(items) != 1 || items[0].Task != "each[1]" || items[0].Name != "number" {
+		t.Errorf("the instance has left %v", items)
+	}
+	if text, _ := do(t, s.Gateway, 0, "runs", "get", id, "build"); !strings.Contains(text, "app, 5 B in 1 file (switchyard runs artifacts get "+id+" build app)") {
+		t.Errorf("the task is shown as %s", text)
+	}
+	all, one := filepath.Join(t.TempDir(), "all"), filepath.Join(t.TempDir(), "one")
+	do(t, s.Gateway, 0, "runs", "artifacts", "get", id, "build", "--dir", all)
+	do(t, s.Gateway, 0, "runs", "artifacts", "get", id, "each[1]", "number", "--dir", one)
+	read := func(name, want string) {
+		t.Helper()
+		if text, err := os.ReadFile(name); err != nil || strings.TrimSpace(string(text)) != want {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+	read(filepath.Join(all, "app/link"), "tool")
+	read(filepath.Join(all, "report/report.txt"), "fine")
+	if info, err := os.Stat(filepath.Join(all, "app/bin/app")); err != nil || info.Mode().Perm()&0o100 == 0 {
+		t.Errorf("the program: %v, %v", info, err)
+	}
+	if _, err := os.Stat(filepath.Join(one, "number")); err != nil {
+		t.Error(err)
+	}
+	// What exists is not replaced unless this is asked for.
+	report := filepath.Join(all, "report/report.txt")
+	if err := os.WriteFile(report, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr := do(t, s.Gateway, 1, "runs", "artifacts", "get", id, "build", "report", "--dir", filepath.Dir(report)); !strings.Contains(stderr, "--force") {
+		t.Errorf("stderr: %s", stderr)
+	}
+	read(report, "mine")
+	do(t, s.Gateway, 0, "runs", "artifacts", "get", id, "build", "report", "--dir", filepath.Dir(report), "--force")
+	read(report, "fine")
+	stdout, _ := do(t, s.Gateway, 0, "runs", "artifacts", "get", id, "build", "report", "--dir", "-")
+	archive := tar.NewReader(strings.NewReader(stdout))
+	for _, want := range []string{"report/", "report/report.txt"} {
+		if h, err := archive.Next(); err != nil || h.Name != want {
+			t.Errorf("the archive has %v, want %s: %v", h, want, err)
+		}
+	}
+	if text, err := io.ReadAll(archive); err != nil || string(text) != "fine\n" {
+		t.Errorf("the archive has %q: %v", text, err)
+	}
+	if _, stderr := do(t, s.Gateway, 2, "runs", "artifacts", "get", id, "build", "none"); !strings.Contains(stderr, "artifacts list") {
+		t.Errorf("stderr: %s", stderr)
+	}
+	do(t, s.Gateway, 2, "runs", "artifacts", "get", id, "build", "--dir", "-")
+}
