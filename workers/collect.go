@@ -46,9 +46,8 @@ const (
 	collectTimeout = time.Minute
 	// recheckAfter is the least time between the two passes that must miss a run, however short the interval is.
 	recheckAfter = 30 * time.Minute
-	// sweepInterval is the longest time between two sweeps of the contents of artifacts, and how long an attempt may be storing
-	// artifacts after its run was closed.
-	sweepInterval = 24 * time.Hour
+	// unknownRunGrace is how long after its last value a run that Temporal does not know may be storing artifacts.
+	unknownRunGrace = 24 * time.Hour
 	// announceEvery is the time between two signs of life of a collector. It is less than firstCollection, so that another collector
 	// sees this one before its first pass.
 	announceEvery = 20 * time.Second
@@ -73,8 +72,6 @@ type collector struct {
 
 	now   func() time.Time
 	limit int
-	// swept is when the contents of artifacts were last swept.
-	swept time.Time
 	// missing holds when a pass first missed a run that Temporal does not know.
 	missing map[string]time.Time
 	// last is the last run of the previous pass, or "" if that pass reached the end.
@@ -244,33 +241,27 @@ func (c *collector) pass(ctx context.Context) (removed int, err error) {
 		}
 		c.last = run
 	}
-	return removed, c.sweep(ctx, removed > 0)
+	return removed, c.sweep(ctx)
 }
 
-// sweep removes the contents of artifacts that no run refers to, if there may be any: if runs were removed, and else once a day.
-func (c *collector) sweep(ctx context.Context, due bool) error {
-	if now := c.now(); !due && now.Sub(c.swept) < sweepInterval {
-		return nil
-	}
+// sweep removes the contents of artifacts that no run refers to.
+func (c *collector) sweep(ctx context.Context) error {
 	chunks, err := c.store.SweepChunks(ctx, func(ctx context.Context, yield func(digest []byte)) error {
 		return artifacts.Used(ctx, c.store, c.mayContinue, yield)
 	})
 	if err != nil {
 		return fmt.Errorf("remove unused contents of artifacts: %w", err)
 	}
-	if c.swept = c.now(); chunks > 0 {
+	if chunks > 0 {
 		c.log.Info("unused contents of artifacts are removed", "chunks", chunks)
 	}
 	return nil
 }
 
-// mayContinue reports whether an attempt of a run may be storing artifacts.
+// mayContinue reports whether an attempt of a run may be storing artifacts that are wanted.
 func (c *collector) mayContinue(ctx context.Context, run string) (bool, error) {
 	ended, known, err := c.ended(ctx, run)
-	if err != nil || known {
-		return ended.IsZero() || c.now().Sub(ended) < sweepInterval, err
-	}
-	return c.now().Sub(ended) < sweepInterval, nil
+	return ended.IsZero() || !known && c.now().Sub(ended) < unknownRunGrace, err
 }
 
 // next returns the runs for a pass: at most the limit, starting where the previous pass ended.

@@ -9,11 +9,14 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/shirou/gopsutil/v3/disk"
 	"golang.org/x/sync/singleflight"
+
+	"switchyard/activities/store"
 )
 
-// Cache keeps chunks in the files of a folder that belongs to this process. When it has more bytes than its limit, it drops those
-// that were not used for the longest time. It is safe for concurrent use; a nil Cache keeps nothing.
+// Cache keeps chunks in the files of a folder that belongs to this process. When it has more bytes than its limit, or
+// the file system little free space, it drops those that were not used for the longest time. It is safe for concurrent use; a nil Cache keeps nothing.
 type Cache struct {
 	dir   string
 	limit int64
@@ -123,8 +126,24 @@ func (c *Cache) read(name string, digest []byte) ([]byte, bool) {
 	return content, true
 }
 
+// makeRoom drops chunks until the file system has as much free space as a store leaves on one, or the cache is empty.
+func (c *Cache) makeRoom(size int64) {
+	usage, err := disk.Usage(c.dir)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for free, floor := int64(usage.Free)-size, int64(store.Floor(usage.Total)); free < floor && c.recent.Len() > 0; {
+		last := c.recent.Back().Value.(*cached)
+		free += last.size
+		c.remove(last.name)
+	}
+}
+
 // write caches a chunk. A cache that cannot be written, such as on a full disk, only costs time.
 func (c *Cache) write(name string, content []byte) {
+	c.makeRoom(int64(len(content)))
 	temp, err := os.CreateTemp(c.dir, "new-")
 	if err != nil {
 		return

@@ -27,10 +27,7 @@ func (l *Library) Load(ctx context.Context, a *v1.Artifact, root *os.Root, folde
 	if err != nil {
 		return err
 	}
-	if err := l.unpack(ctx, m, root, path.Clean(folder)); err != nil {
-		return fmt.Errorf("artifact %s: %w", a.GetName(), err)
-	}
-	return nil
+	return l.unpack(ctx, m, root, path.Clean(folder))
 }
 
 // segment is the part of a file that a chunk holds.

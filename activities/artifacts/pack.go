@@ -42,10 +42,10 @@ func (l *Library) Save(ctx context.Context, key, name, from string, root *os.Roo
 		p.root, err = root.OpenRoot(folder)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("artifact %s: %w %s", name, ErrNone, from)
+		return nil, fmt.Errorf("%w %s", ErrNone, from)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("artifact %s: %w", name, err)
+		return nil, err
 	}
 	defer p.root.Close()
 	p.pattern = pattern
@@ -54,13 +54,10 @@ func (l *Library) Save(ctx context.Context, key, name, from string, root *os.Roo
 		err = fmt.Errorf("%w %s", ErrNone, from)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("artifact %s: %w", name, err)
+		p.upload.forget(context.WithoutCancel(ctx))
+		return nil, err
 	}
-	a, err := p.finish(ctx, key, name)
-	if err != nil {
-		return nil, fmt.Errorf("artifact %s: %w", name, err)
-	}
-	return a, nil
+	return p.finish(ctx, key, name)
 }
 
 // SaveNone stores an empty artifact.

@@ -3,6 +3,7 @@ package artifacts
 import (
 	"context"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -15,6 +16,8 @@ const (
 	batchChunks = 6
 	// buffers is the number of chunks of an upload that are in memory: those of two batches, and the one that is being filled.
 	buffers = 2*batchChunks + 1
+	// forgetTimeout bounds how long an upload that has failed clears its drafts.
+	forgetTimeout = 5 * time.Second
 	// putsAtOnce is the number of chunks of an upload that are stored concurrently.
 	putsAtOnce = 4
 )
@@ -51,6 +54,18 @@ func (l *Library) newUpload(ctx context.Context, key string) *upload {
 func (u *upload) abort() {
 	u.stop()
 	_ = u.group.Wait()
+}
+
+// forget ends the upload, and lets a sweep remove what it has stored.
+func (u *upload) forget(ctx context.Context) {
+	u.abort()
+	ctx, cancel := context.WithTimeout(ctx, forgetTimeout)
+	defer cancel()
+	for n := range u.drafts {
+		if u.library.Store.PutMessage(ctx, storekey.Draft(u.key, n), &v1.ArtifactDraft{}) != nil {
+			return // a sweep removes it after the end of the run
+		}
+	}
 }
 
 // buffer returns an empty buffer for a chunk. It waits until one is free.

@@ -105,6 +105,9 @@ func (s *Store) condemn(ctx context.Context, used func(ctx context.Context, yiel
 			unused[[sha256.Size]byte(digest)] = true
 		}
 	}
+	if len(unused) == 0 {
+		return nil, nil
+	}
 	if err := used(ctx, func(digest []byte) { delete(unused, [sha256.Size]byte(digest)) }); err != nil || len(unused) == 0 {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 
 	"switchyard/activities/artifacts"
@@ -42,7 +41,7 @@ func (w *work) loadArtifacts(ctx context.Context) (*historyv1.ExecuteResponse, e
 	if err := w.ws.MakeFiles(); err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(w.ws.FilesDir())
+	root, err := w.ws.OpenFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +57,17 @@ func (w *work) loadArtifacts(ctx context.Context) (*historyv1.ExecuteResponse, e
 		case ctx.Err() != nil:
 			return nil, err
 		case errors.Is(err, errNoArtifact), errors.Is(err, artifacts.ErrInvalid), errors.Is(err, store.ErrNotFound):
-			return failedArtifacts(v1.ReasonBadSpec, err), nil
+			return failedArtifacts(v1.ReasonBadSpec, in, err), nil
 		default:
-			return failedArtifacts(v1.ReasonArtifacts, err), nil
+			return failedArtifacts(v1.ReasonArtifacts, in, err), nil
 		}
 	}
 	return nil, nil
 }
 
-func failedArtifacts(reason string, err error) *historyv1.ExecuteResponse {
-	return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: reason, Error: err.Error(), Result: &v1.TaskResult{ExitCode: -1}}
+func failedArtifacts(reason string, in *v1.ArtifactIn, err error) *historyv1.ExecuteResponse {
+	text := fmt.Sprintf("artifact %s: %v", in.GetFrom(), err)
+	return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: reason, Error: text, Result: &v1.TaskResult{ExitCode: -1}}
 }
 
 // errNoArtifact means that a task upstream has left no artifact of a name.
@@ -80,22 +80,38 @@ func upstream(req *historyv1.ExecuteRequest, from string) (*v1.Artifact, error) 
 	if found := v1.ArtifactNamed(view.GetResult().GetArtifacts(), name); found != nil {
 		return found, nil
 	}
-	return nil, fmt.Errorf("artifact %s: task %s is %s: %w", from, task, view.GetState(), errNoArtifact)
+	return nil, fmt.Errorf("task %s is %s: %w", task, view.GetState(), errNoArtifact)
 }
 
-// saveArtifacts stores what a completed member has left, and adds it to the answer. A member whose artifacts cannot be stored has
-// failed. The only error is that of ctx.
-func (w *work) saveArtifacts(ctx context.Context, m *member, res *historyv1.ExecuteResponse) error {
-	req := w.attempt.req
-	if res.GetState() != v1.TaskCompleted || len(req.GetArtifacts().GetOut()) == 0 {
+// saveArtifacts stores what a completed member has left, and adds it to the answer. A member whose artifacts cannot be stored, or not
+// before its time limit ends limited, has failed. The only error is that of ctx.
+func (w *work) saveArtifacts(ctx, limited context.Context, m *member, res *historyv1.ExecuteResponse) error {
+	if res.GetState() != v1.TaskCompleted || len(w.attempt.req.GetArtifacts().GetOut()) == 0 {
 		return nil
 	}
 	defer w.attempt.progress.announce(phrase.ArtifactsWait)()
-	root, err := os.OpenRoot(w.ws.FilesDir())
+	saved, err := w.saveAll(limited, m)
+	switch {
+	case err == nil:
+		res.Result.Artifacts = saved
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case limited.Err() != nil:
+		res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonTimeout, "its time limit passed while its artifacts were being stored"
+	default:
+		res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonArtifacts, err.Error()
+	}
+	return nil
+}
+
+// saveAll stores the artifacts of a member.
+func (w *work) saveAll(ctx context.Context, m *member) (all []*v1.Artifact, err error) {
+	root, err := w.ws.OpenFiles()
 	if err != nil {
-		return w.failArtifacts(ctx, res, err)
+		return nil, err
 	}
 	defer root.Close()
+	req := w.attempt.req
 	for _, out := range req.GetArtifacts().GetOut() {
 		key := storekey.Artifact(names.Home(req.GetRunId(), req.GetChain()), req.GetGeneration(), m.name, m.claim, out.GetName())
 		saved, err := w.library().Save(ctx, key, out.GetName(), out.GetPath(), root)
@@ -103,19 +119,9 @@ func (w *work) saveArtifacts(ctx context.Context, m *member, res *historyv1.Exec
 			saved, err = w.library().SaveNone(ctx, key, out.GetName())
 		}
 		if err != nil {
-			return w.failArtifacts(ctx, res, err)
+			return nil, fmt.Errorf("artifact %s: %w", out.GetName(), err)
 		}
-		res.Result.Artifacts = append(res.Result.Artifacts, saved)
+		all = append(all, saved)
 	}
-	return nil
-}
-
-// failArtifacts makes the answer that of a member whose artifacts could not be stored. The only error is that of ctx.
-func (w *work) failArtifacts(ctx context.Context, res *historyv1.ExecuteResponse, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonArtifacts, err.Error()
-	res.Result.Artifacts = nil
-	return nil
+	return all, nil
 }

@@ -64,7 +64,7 @@ func (w *work) doRemote(ctx context.Context, m *member, x executor.Attempt) (*hi
 	if err == nil && res.GetState() != v1.AttemptMoved {
 		w.recorded = func() { w.tellRecorded(context.WithoutCancel(ctx), x) }
 	}
-	return w.collect(ctx, m, result, res, err)
+	return w.collect(ctx, ctx, m, result, res, err)
 }
 
 // addRemote sets the fields of an attempt that only a remote executor reads.

@@ -174,11 +174,11 @@ func (w *work) do(ctx context.Context, m *member) (*historyv1.ExecuteResponse, e
 	if a.isLasting() && res.GetState() == v1.AttemptMoved { // this worker keeps no state, and the task is not placed again
 		res.State, res.Reason = v1.TaskLost, v1.ReasonNodeLost
 	}
-	return w.collect(ctx, m, result, res, err)
+	return w.collect(ctx, runCtx, m, result, res, err)
 }
 
-// collect adds what a member has left to its answer. If err is set, it returns the fault of the node instead.
-func (w *work) collect(ctx context.Context, m *member, result executor.Result, res *historyv1.ExecuteResponse, err error) (*historyv1.ExecuteResponse, error) {
+// collect adds what a member has left to its answer. limited ends with the time limit of the member, too. If err is set, it returns the fault of the node instead.
+func (w *work) collect(ctx, limited context.Context, m *member, result executor.Result, res *historyv1.ExecuteResponse, err error) (*historyv1.ExecuteResponse, error) {
 	if err != nil {
 		w.checkpointer.final(ctx, false)
 		return nil, fmt.Errorf("run %s: %w", m.name, w.secrets.maskError(err))
@@ -189,7 +189,7 @@ func (w *work) collect(ctx context.Context, m *member, result executor.Result, r
 		w.log.Flush()
 		collectStreams(res.GetResult(), w.log.Writer)
 		w.collectFiles(res)
-		if err := w.saveArtifacts(ctx, m, res); err != nil {
+		if err := w.saveArtifacts(ctx, limited, m, res); err != nil {
 			return stopped(ctx, nil), nil
 		}
 		explain(res)

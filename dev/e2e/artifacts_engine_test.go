@@ -78,3 +78,41 @@ tasks:
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
+
+// TestFilesInSandboxes checks that a sandbox may read and change the files with which it starts, and cannot make its node store
+// files that it may not read itself.
+func TestFilesInSandboxes(t *testing.T) {
+	t.Parallel()
+	s := startDev(t, "--nodes", "1")
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("root's own"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id := s.Submit(t, fmt.Sprintf(`
+name: boxes
+tasks:
+  make:
+    type: shell
+    spec: { command: "umask 077; mkdir -p src/sub && echo one >src/sub/a" }
+    artifacts: { out: [{ name: src, path: src }] }
+  build:
+    type: shell
+    dependsOn: [make]
+    retry: { maxRetries: 0 }
+    spec: { sandbox: true, command: "echo two >>src/sub/a && cat src/sub/a && mkdir out && mv src/sub/a out/" }
+    artifacts: { in: [{ from: make.src, path: src }], out: [{ name: out, path: out }] }
+  steal:
+    type: shell
+    retry: { maxRetries: 0 }
+    spec: { sandbox: true, command: 'D=$PWD; cd /; rm -rf "$D"; ln -s %s "$D"' }
+    artifacts: { out: [{ name: secret, path: "*" }] }
+`, filepath.Dir(secret)))
+	s.AwaitRun(t, id, "failed")
+	d := s.Get(t, id)
+	if build := d.Tasks["build"]; build.State != "completed" || build.Result.Stdout != "one\ntwo\n" {
+		t.Errorf("%+v", build)
+	}
+	if steal := d.Tasks["steal"]; steal.State != "failed" || steal.Reason != "artifacts" {
+		t.Errorf("%+v", steal)
+	}
+}

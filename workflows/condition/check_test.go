@@ -159,7 +159,7 @@ func TestCheckNamesEveryFault(t *testing.T) {
 		"1:20: the workflow declares no input 'x' (add it to inputs)",
 		"1:31: t depends on a; 'b' is not an ancestor (add b to its dependsOn)",
 		"1:42: undeclared reference to 'y' (" + seen + ")",
-		"1:68: undefined field 'nothing' (a task has exitCode, stdout, stderr, state, output and result; workflow has name, runId, context and input)",
+		"1:68: undefined field 'nothing' (a task has exitCode, stdout, stderr, state, output, artifacts and result, an artifact size, files and digest; workflow has name, runId, context and input)",
 		"1:114: the expression ends too early",
 	}
 	if !slices.Equal(got, want) {

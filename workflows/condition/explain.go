@@ -33,9 +33,9 @@ func explain(message string, kind Kind) (plain, hint string) {
 		plain = strings.ToValidUTF8(plain[:maxMessage], "") + "..."
 	}
 	if name, ok := quoted(plain, "undefined field '"); ok {
-		fields := "a task has exitCode, stdout, stderr, state, output and result; workflow has name, runId, context and input"
+		fields := "a task has exitCode, stdout, stderr, state, output, artifacts and result, an artifact size, files and digest; workflow has name, runId, context and input"
 		if kind.isInFinally() {
-			fields = "a task has exitCode, stdout, stderr, state, reason, error, output and result; run has " + strings.Join(runFieldNames(), ", ")
+			fields = "a task has exitCode, stdout, stderr, state, reason, error, output, artifacts and result; run has " + strings.Join(runFieldNames(), ", ")
 		}
 		switch kind.base() {
 		case Retry:
@@ -105,6 +105,8 @@ func fieldNames(kind Kind) []string {
 		return runFieldNames()
 	case Retry:
 		names = []string{"exitCode", "stdout", "stderr", "stdoutTruncated", "stderrTruncated", "state", "reason", "number"}
+	default:
+		names = append(names, "size", "files", "digest")
 	}
 	return append(names, "name", "runId", "context", "input")
 }

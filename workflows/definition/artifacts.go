@@ -10,6 +10,8 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
 	"switchyard/workflows/nearest"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // artifacts checks the artifacts of a task, and records the tasks that leave those with which it starts.
@@ -19,6 +21,9 @@ func (s *sight) artifacts(task *v1.TaskDefinition, at *source.Path) {
 	for i, out := range task.GetArtifacts().GetOut() {
 		p := at.Field("out").Item(i)
 		s.artifactPath(out.GetPath(), p.Field("path"))
+		if at := p.Field("path"); !doublestar.ValidatePattern(out.GetPath()) {
+			s.Fail(s.locate(at), at, out.GetPath()+" is not a valid pattern", "close its brackets and braces, or write a backslash before a literal one")
+		}
 		if seen[out.GetName()] {
 			s.Fail(s.locate(p), p, "the task has two artifacts with the name "+out.GetName(), "give each a name of its own")
 		}
@@ -47,11 +52,15 @@ func (s *sight) artifactFrom(from string, p *source.Path) {
 		return
 	}
 	if !slices.Contains(s.above(), of) && !slices.Contains(s.ended(), of) {
-		message := of + " is not upstream of " + s.graph.names[s.number]
-		if !slices.Contains(s.graph.names, of) {
-			message = "there is no task " + of
+		self := s.graph.names[s.number]
+		switch {
+		case of == self:
+			s.Fail(s.locate(p), p, "the task would start with what it leaves itself", "name a task upstream")
+		case !slices.Contains(s.graph.names, of):
+			s.Fail(s.locate(p), p, "there is no task "+of, nearest.DidYouMean(of, s.graph.names))
+		default:
+			s.Fail(s.locate(p), p, of+" is not upstream of "+self, "add it to dependsOn")
 		}
-		s.Fail(s.locate(p), p, message, "add it to dependsOn")
 		return
 	}
 	var names []string

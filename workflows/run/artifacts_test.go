@@ -119,3 +119,25 @@ func TestCachedResultBringsItsFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestTimeoutCoversTheUpload checks that a task ends with its time limit although its artifacts cannot be stored.
+func TestTimeoutCoversTheUpload(t *testing.T) {
+	t.Parallel()
+	y := workertest.Own(t, workers.ControlConfig{})
+	bringBack := make(chan func(), 1)
+	then := leaveFile("app", 300_000, fake.Step{})
+	leave := then.Do
+	then.Do = func(a executor.Attempt) error {
+		bringBack <- takeStoreAway(t, y)
+		return leave(a)
+	}
+	c := y.Nodes(t, workertest.Script{"build": {then}})
+	c.Start("a")
+	h := c.Submit(c.Input(`{name: files, tasks: {build: {type: shell, spec: {command: x}, timeout: 2s, retry: {maxRetries: 0}, artifacts: {out: [{name: app, path: app}]}}}}`))
+	back := <-bringBack
+	h.AwaitTask("build", func(t *v1.Task) bool { return t.GetState() == v1.TaskFailed })
+	back()
+	if task := h.Wait().GetTasks()["build"]; task.GetReason() != v1.ReasonTimeout || !strings.Contains(task.GetError(), "artifacts were being stored") {
+		t.Errorf("%s: %s", task.GetReason(), task.GetError())
+	}
+}

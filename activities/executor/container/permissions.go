@@ -4,6 +4,10 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"strconv"
+	"strings"
+
+	"switchyard/activities/executor"
 )
 
 // openPermissions lets any user of a container write to the workspace, and
@@ -13,6 +17,21 @@ import (
 func openPermissions(dir string) error { return permissionChanges(dir, 0o777, 0o666) }
 
 func restorePermissions(dir string) error { return permissionChanges(dir, 0o700, 0o600) }
+
+// handOverFiles makes the user of a container the owner of the files that its task starts with, as far as the user is a number and
+// this process may do that.
+func handOverFiles(dir, user string) error {
+	owner, group, hasGroup := strings.Cut(user, ":")
+	uid, err := strconv.Atoi(owner)
+	if dir == "" || err != nil || os.Geteuid() != 0 {
+		return nil
+	}
+	gid := uid
+	if n, err := strconv.Atoi(group); hasGroup && err == nil {
+		gid = n
+	}
+	return executor.ChownTree(dir, uid, gid)
+}
 
 func permissionChanges(dir string, dirs, files fs.FileMode) error {
 	root, err := os.OpenRoot(dir)

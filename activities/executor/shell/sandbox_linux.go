@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"switchyard/activities/executor"
 	"switchyard/activities/executor/shell/procfs"
 	"switchyard/activities/executor/shell/sandboxinit"
 )
@@ -133,6 +134,11 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 			return failed(fmt.Errorf("hand over the workspace: %w", err))
 		}
 		b.given[dir] = true
+	}
+	if a.Dirs.Files != "" {
+		if err := executor.ChownTree(a.Dirs.Files, b.user.id, b.user.id); err != nil {
+			return failed(fmt.Errorf("hand over the files of artifacts: %w", err))
+		}
 	}
 	plan, err := r.plan(p)
 	if err != nil {

@@ -223,6 +223,20 @@ func (w *Workspace) FilesDir() string { return w.path(filesName) }
 // MakeFiles creates the directory FilesDir.
 func (w *Workspace) MakeFiles() error { return os.Mkdir(w.FilesDir(), 0o755) }
 
+// OpenFiles opens the directory FilesDir. A task may have put a link in its place, which is not followed out of the workspace.
+func (w *Workspace) OpenFiles() (*os.Root, error) {
+	root, err := os.OpenRoot(w.dir.path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	files, err := root.OpenRoot(filesName)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder of the task: %w", err)
+	}
+	return files, nil
+}
+
 // TempDir returns the attempt's temporary directory, an absolute path inside or outside Dir.
 func (w *Workspace) TempDir() string { return w.dir.temp }
 

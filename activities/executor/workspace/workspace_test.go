@@ -498,3 +498,31 @@ func TestErrorsQuoteMaskedText(t *testing.T) {
 		}
 	}
 }
+
+// A link in the place of the directory of a task does not lead out of its workspace.
+func TestFilesAreThoseOfTheWorkspace(t *testing.T) {
+	t.Parallel()
+	elsewhere := t.TempDir()
+	w, err := NewRoot(t.TempDir(), "").Prepare(Request{Task: "a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.MakeFiles(); err != nil {
+		t.Fatal(err)
+	}
+	root, err := w.OpenFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = root.Close()
+	for _, link := range []string{elsewhere, "..", "../../.."} {
+		if err := errors.Join(os.Remove(w.FilesDir()), os.Symlink(link, w.FilesDir())); err != nil {
+			t.Fatal(err)
+		}
+		if root, err := w.OpenFiles(); err == nil {
+			_ = root.Close()
+			t.Errorf("a link to %s is followed", link)
+		}
+	}
+}
