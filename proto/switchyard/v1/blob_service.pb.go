@@ -461,9 +461,9 @@ const file_switchyard_v1_blob_service_proto_rawDesc = "" +
 	"page_token\x18\x03 \x01(\tR\tpageToken\"O\n" +
 	"\x11ListBlobsResponse\x12\x12\n" +
 	"\x04keys\x18\x01 \x03(\tR\x04keys\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\">\n" +
-	"\x11FindChunksRequest\x12)\n" +
-	"\adigests\x18\x01 \x03(\fB\x0f\xbaH\f\x92\x01\t\x10\xe8\a\"\x04z\x02h R\adigests\",\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"@\n" +
+	"\x11FindChunksRequest\x12+\n" +
+	"\adigests\x18\x01 \x03(\fB\x11\xbaH\x0e\x92\x01\v\b\x01\x10\xe8\a\"\x04z\x02h R\adigests\",\n" +
 	"\x12FindChunksResponse\x12\x16\n" +
 	"\x06stored\x18\x01 \x03(\x05R\x06stored2\xff\x02\n" +
 	"\vBlobService\x12V\n" +
