@@ -16,7 +16,7 @@ import (
 )
 
 // MaxEntries bounds the files, folders and links of an artifact.
-const MaxEntries = 1_000_000
+const MaxEntries = 500_000
 
 // ErrInvalid is in the chain of the error of files or a manifest that cannot be an artifact, and never will be.
 var ErrInvalid = errors.New("not a valid artifact")

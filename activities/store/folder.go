@@ -169,12 +169,11 @@ func (f *folder) findChunks(ctx context.Context, digests [][]byte) ([]bool, erro
 		return nil, err
 	}
 	return findChunks(ctx, f, digests, func(key string) (bool, error) {
-		switch _, err := os.Lstat(f.path(key)); {
-		case errors.Is(err, fs.ErrNotExist):
+		info, err := os.Lstat(f.path(key))
+		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
-		default:
-			return err == nil, withoutPath(err)
 		}
+		return err == nil && info.Size() > 0, withoutPath(err) // a crash of the machine may leave an empty file
 	})
 }
 

@@ -120,11 +120,11 @@ func tryTimeout(bytes int) time.Duration {
 	return 3*time.Second + time.Duration(bytes>>20)*time.Second
 }
 
-// isUnspooled reports whether a value never waits in the spool: contents of artifacts are too many, and a draft protects chunks
-// only once it is in the store.
+// isUnspooled reports whether a value never waits in the spool: contents of artifacts are too many, a draft protects chunks only
+// once it is in the store, and a task that starts on another node needs the manifest at once.
 func isUnspooled(key string) bool {
 	node, err := storekey.ParseNode(key)
-	return strings.HasPrefix(key, storekey.ChunksPrefix) || err == nil && node.Kind == storekey.DraftValue
+	return strings.HasPrefix(key, storekey.ChunksPrefix) || err == nil && (node.Kind == storekey.DraftValue || node.Kind == storekey.ArtifactValue)
 }
 
 // storeUnspooled stores a value with one try.
