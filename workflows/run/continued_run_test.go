@@ -97,7 +97,7 @@ func TestRunOfManyExecutionsEndsAsInOne(t *testing.T) {
 func TestLargeDefinitionContinuesByReference(t *testing.T) {
 	t.Parallel()
 	def := chainBeside(31, map[string]*v1.TaskDefinition{})
-	def.Tasks["t00"].Env = map[string]string{"TEXT": strings.Repeat("x", 200<<10)}
+	def.Tasks["t00"].Input = workertest.StructOf(map[string]any{"text": strings.Repeat("x", 200<<10)})
 	c := workertest.SharedWithin(t, shortHistory).Nodes(t, nil)
 	c.Start("n")
 	h := c.Submit(c.InputOf(def))
