@@ -29,6 +29,8 @@ func TestRestartOfAWorkerKeepsContainersAndMachines(t *testing.T) {
 	k := newKeeper(t)
 	image := enginetest.Image(t)
 	first := k.join("box")
+	stdout, _ := do(t, k.Gateway, 0, "vps", "create", "--name", "machine", "--image", image, "--wait=1m", "-o", "json")
+	machine := fieldOf(t, stdout, "id")
 	id := k.Submit(t, fmt.Sprintf(`
 name: kept
 tasks:
@@ -47,9 +49,7 @@ tasks:
     resources: { cores: 0.1 }
     spec: { sandbox: true, command: "for i in 1 2 3 4; do echo $i; sleep 1; done" }
 `, image))
-	stdout, _ := do(t, k.Gateway, 0, "vps", "create", "--name", "machine", "--image", image, "--wait=1m", "-o", "json")
-	machine := fieldOf(t, stdout, "id")
-	for _, task := range []string{"container", "cancelled", "drained"} {
+	for _, task := range []string{"drained", "container", "cancelled"} { // drained ends by itself
 		k.AwaitTask(t, id, task, "running")
 	}
 	awaitLogText(t, k.Gateway, id, "container", "line 9\n")
