@@ -4,7 +4,7 @@
 //
 //	go run ./dev/bench [-rounds 3] [-store memory|file] [SHAPE[:PART]...]
 //
-// The shapes are chain, fan-out, batch, logs, placement, sessions, agents, notifications and k8s. PART selects the rows whose name
-// contains it, as in sessions:forward. Without a shape, all but k8s are measured: k8s needs a built Kubernetes
+// The shapes are chain, fan-out, batch, logs, placement, sessions, agents, notifications, files and k8s. PART selects the rows whose
+// name contains it, as in sessions:forward. Without a shape, all but k8s are measured: k8s needs a built Kubernetes
 // (go run ./dev/kubetest/build).
 package main

@@ -28,7 +28,7 @@ func shapes() []shape {
 	return []shape{
 		{"chain", measurePairs(chainPairs())}, {"fan-out", measurePairs(fanOutPairs())}, {"batch", measurePairs(batchPairs())},
 		{"logs", measurePairs(logPairs())}, {"placement", benchPlacement}, {"sessions", benchSessions}, {"agents", benchAgents},
-		{"notifications", benchNotifications}, {"k8s", benchK8s},
+		{"notifications", benchNotifications}, {"files", benchFiles}, {"k8s", benchK8s},
 	}
 }
 
