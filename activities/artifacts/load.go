@@ -40,7 +40,7 @@ type segment struct {
 // isWhole reports whether the segment is the whole file.
 func (s segment) isWhole() bool { return s.bytes == s.entry.GetSize() }
 
-// segments returns which parts of which files each chunk holds.
+// segments returns, for each chunk, the parts of files that are in it.
 func segments(tree *v1.ArtifactTree, sizes []int32) [][]segment {
 	all := make([][]segment, len(sizes))
 	n, used := 0, int64(0)

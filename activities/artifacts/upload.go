@@ -91,7 +91,7 @@ func (u *upload) put(b []byte) {
 	}
 }
 
-// add appends a chunk, whose buffer then belongs to the upload.
+// add appends a chunk. The upload takes over its buffer.
 func (u *upload) add(chunk []byte) {
 	u.sizes = append(u.sizes, int32(len(chunk)))
 	if u.batch = append(u.batch, chunk); len(u.batch) == batchChunks {

@@ -27,7 +27,7 @@ import (
 const ArtifactPath = "/runs/{id}/tasks/{task}/artifacts/{name}"
 
 const (
-	// downloadsAtOnce bounds the open downloads, each of which holds a chunk in memory.
+	// downloadsAtOnce bounds the open downloads. Each holds a chunk in memory.
 	downloadsAtOnce = 32
 	// openTimeout bounds the search for an artifact.
 	openTimeout = 30 * time.Second

@@ -44,7 +44,7 @@ func (s *sight) artifactPath(name string, p *source.Path) {
 	}
 }
 
-// artifactFrom checks which artifact of which task a task starts with.
+// artifactFrom checks the name of an artifact with which the task starts.
 func (s *sight) artifactFrom(from string, p *source.Path) {
 	of, name := v1.SplitArtifact(from)
 	if name == "" {

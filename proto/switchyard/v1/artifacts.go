@@ -5,11 +5,8 @@ import "strings"
 // ArtifactsCapability is "true" on nodes that store and fetch the artifacts of tasks.
 const ArtifactsCapability = "artifacts"
 
-// What happens to an attempt that leaves nothing at the path of an artifact: ArtifactOut.if_none.
-const (
-	IfNoneFail   = "fail"
-	IfNoneIgnore = "ignore"
-)
+// IfNoneIgnore is the value of ArtifactOut.if_none with which an attempt may leave nothing at the path of an artifact.
+const IfNoneIgnore = "ignore"
 
 // SplitArtifact splits the name of an artifact of another task, <task>.<name>.
 func SplitArtifact(from string) (task, name string) {
