@@ -10,8 +10,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"connectrpc.com/connect"
 
 	"switchyard/activities/artifacts"
 	"switchyard/activities/store/storekey"
@@ -150,6 +153,20 @@ func TestArtifactsAreDownloaded(t *testing.T) {
 			t.Errorf("%s: %d", name, got.StatusCode)
 		}
 	}
+	first := answer(t, f.client.ListArtifactFiles, &v1.ListArtifactFilesRequest{Id: run, Task: "build", Name: "app", PageSize: 2})
+	rest := answer(t, f.client.ListArtifactFiles, &v1.ListArtifactFilesRequest{Id: run, Task: "build", Name: "app", PageSize: 2, PageToken: first.GetNextPageToken()})
+	var listed []string
+	for _, file := range append(first.GetItems(), rest.GetItems()...) {
+		listed = append(listed, fmt.Sprint(file.GetPath(), " ", file.GetSize()))
+	}
+	if want := []string{fmt.Sprint("data.bin ", len(large)), "page.html 25", "sub/empty 0"}; !slices.Equal(listed, want) || len(first.GetItems()) != 2 || rest.GetNextPageToken() != "" {
+		t.Errorf("the lists are %v and %v", first, rest)
+	}
+	if shown := first.GetArtifact(); shown.GetDigest() != a.GetDigest() || shown.GetManifest() != "" {
+		t.Errorf("the list is of %v", shown)
+	}
+	refused(t, "an unknown artifact", f.client.ListArtifactFiles, &v1.ListArtifactFilesRequest{Id: run, Task: "build", Name: "none"}, connect.CodeNotFound)
+	refused(t, "the files of another user", f.dialAs(t, other).ListArtifactFiles, &v1.ListArtifactFilesRequest{Id: run, Task: "build", Name: "app"}, connect.CodeNotFound)
 	// A run of another user is answered like one that does not exist, and so is one of its files.
 	for _, query := range []string{"", "?path=page.html"} {
 		unknown := f.download(t, other, http.MethodGet, strings.Replace(path, run, "files-none", 1)+query)

@@ -41,8 +41,11 @@ func TestEveryListRefusesForeignPageTokens(t *testing.T) {
 		message := ""
 		if run := namesRun(call); run != nil && call.Name() != "ListDeadLetters" { // those of one run are on one page
 			message = fmt.Sprintf(`"%s":%q,`, run.JSONName(), id)
-			if call.Name() == "ListInstances" {
+			switch call.Name() {
+			case "ListInstances":
 				message += `"task":"build",`
+			case "ListArtifactFiles":
+				message += `"task":"build","name":"app",`
 			}
 		}
 		for _, token := range foreign {

@@ -9,9 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path"
 	"sort"
 	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
@@ -82,22 +85,52 @@ func (l *Library) OpenFile(ctx context.Context, a *v1.Artifact, name string) (*R
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]part{}
-	content := int64(0)
-	for _, e := range tree.GetEntries() {
-		one := part{entry: e, content: content}
-		if e.GetKind() == v1.ArtifactEntry_KIND_HARD_LINK {
-			one = found[e.GetTarget()]
+	for entry, file := range files(tree) {
+		if entry.GetPath() == name && entry.GetKind() != v1.ArtifactEntry_KIND_SYMLINK {
+			r.parts, r.size = []part{file}, file.entry.GetSize()
+			return r, nil
 		}
-		found[e.GetPath()] = one
-		content += e.GetSize()
 	}
-	file, ok := found[name]
-	if !ok || file.entry.GetKind() != v1.ArtifactEntry_KIND_UNSPECIFIED {
-		return nil, fmt.Errorf("artifact %s: %q is %w", a.GetName(), name, ErrNoFile)
+	return nil, fmt.Errorf("artifact %s: %q is %w", a.GetName(), name, ErrNoFile)
+}
+
+// Files returns the files and the symbolic links of an artifact in the order of the archive. The error is as that of Load.
+func (l *Library) Files(ctx context.Context, a *v1.Artifact) ([]*v1.ArtifactFile, error) {
+	_, tree, err := l.openReader(ctx, a)
+	if err != nil {
+		return nil, err
 	}
-	r.parts, r.size = []part{file}, file.entry.GetSize()
-	return r, nil
+	var all []*v1.ArtifactFile
+	for entry, file := range files(tree) {
+		one := &v1.ArtifactFile{Path: entry.GetPath(), Size: file.entry.GetSize(), ModifiedAt: timestamppb.New(time.Unix(0, file.entry.GetModifiedNs()))}
+		if entry.GetKind() == v1.ArtifactEntry_KIND_SYMLINK {
+			one.Target = entry.GetTarget()
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// files yields the files and links of a tree, each with the part that has its content. A hard link has that of its file.
+func files(tree *v1.ArtifactTree) iter.Seq2[*v1.ArtifactEntry, part] {
+	return func(yield func(*v1.ArtifactEntry, part) bool) {
+		found := map[string]part{}
+		content := int64(0)
+		for _, e := range tree.GetEntries() {
+			one := part{entry: e, content: content}
+			switch e.GetKind() {
+			case v1.ArtifactEntry_KIND_FOLDER:
+				continue
+			case v1.ArtifactEntry_KIND_HARD_LINK:
+				one = found[e.GetTarget()]
+			}
+			found[e.GetPath()] = one
+			content += e.GetSize()
+			if !yield(e, one) {
+				return
+			}
+		}
+	}
 }
 
 // openReader returns a Reader without parts, and the tree of its artifact.

@@ -32,6 +32,7 @@ func finish(document object, services []protoreflect.ServiceDescriptor) error {
 			}
 		}
 	}
+	addArtifact(paths)
 	if err := checkStreams(paths); err != nil {
 		return err
 	}

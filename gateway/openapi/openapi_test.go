@@ -82,10 +82,10 @@ func TestDocumentIsOpenAPI(t *testing.T) {
 	visit("", map[string]any{"paths": document["paths"], "components": document["components"]})
 }
 
-// TestDocumentHasThePathsOfProto checks that the paths are exactly those of the annotations in proto.
+// TestDocumentHasThePathsOfProto checks that the paths are exactly those of the annotations in proto and that of artifacts.
 func TestDocumentHasThePathsOfProto(t *testing.T) {
 	t.Parallel()
-	var want []string
+	want := []string{"GET /v1/runs/{id}/tasks/{task}/artifacts/{name}"}
 	for _, service := range v1.Services() {
 		for i := range service.Methods().Len() {
 			for _, route := range v1.RoutesOf(service.Methods().Get(i)) {

@@ -3,7 +3,7 @@
 //	ListRuns, GetRunDefinition, ListRunEvents ──> lists: gateway/runindex, gateway/runview, gateway/runevents
 //	GetRun, ListRunTasks, GetRunTask ───────────> tasks ──────┐
 //	ListInstances ──────────────────────────────> instances ──┴──> results: records in the store
-//	GET .../artifacts/{name} ───────────────────> files: activities/artifacts
+//	GET .../artifacts/{name}, ListArtifactFiles > files: activities/artifacts
 //
 // The workflow of a run holds a part of each result; results adds the rest from the store.
 //

@@ -27,7 +27,7 @@ import (
 const ArtifactPath = "/runs/{id}/tasks/{task}/artifacts/{name}"
 
 const (
-	// downloadsAtOnce bounds the open downloads. Each holds a chunk in memory.
+	// downloadsAtOnce bounds the open downloads and lists of files. Each holds a chunk or a list in memory.
 	downloadsAtOnce = 32
 	// openTimeout bounds the search for an artifact.
 	openTimeout = 30 * time.Second
@@ -41,20 +41,19 @@ type files struct {
 	reader   *runview.Reader
 	results  results
 	library  *artifacts.Library
-	slots    chan struct{} // holds one token per download
+	slots    chan struct{} // holds one token per download and list
 	stopping <-chan struct{}
 	log      *slog.Logger
 }
 
 // ServeArtifact serves an artifact of a task as a tar archive, or with the parameter path one of its files. Browsers show neither.
 func (f files) ServeArtifact(w http.ResponseWriter, r *http.Request) {
-	select {
-	case f.slots <- struct{}{}:
-		defer func() { <-f.slots }()
-	default:
-		rpcerror.WriteJSON(w, 0, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the gateway is at its limit of %d open downloads; try again later", downloadsAtOnce)))
+	leave, err := f.enter()
+	if err != nil {
+		rpcerror.WriteJSON(w, 0, err)
 		return
 	}
+	defer leave()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	ended := make(chan struct{})
@@ -117,13 +116,28 @@ func (f files) open(ctx context.Context, r *http.Request) (name string, content 
 		name = a.GetName() + ".tar"
 		content, err = f.library.OpenTar(ctx, a)
 	}
-	switch {
-	case errors.Is(err, artifacts.ErrNoFile):
+	if errors.Is(err, artifacts.ErrNoFile) {
 		err = rpcerror.NotFound("artifact %s has no file %.200q; a link or a folder is only in its archive", a.GetName(), query.Get(pathParameter))
-	case errors.Is(err, store.ErrNotFound):
-		err = rpcerror.NotFound("artifact %s was removed", a.GetName())
 	}
-	return name, content, err
+	return name, content, removedError(a, err)
+}
+
+// removedError returns the error of an artifact that cannot be opened. Its code is NotFound if the artifact was removed.
+func removedError(a *v1.Artifact, err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return rpcerror.NotFound("artifact %s was removed", a.GetName())
+	}
+	return err
+}
+
+// enter takes a slot, until leave is called. Its error is ResourceExhausted if all are taken.
+func (f files) enter() (leave func(), err error) {
+	select {
+	case f.slots <- struct{}{}:
+		return func() { <-f.slots }, nil
+	default:
+		return nil, connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("the gateway is at its limit of %d open downloads; try again later", downloadsAtOnce))
+	}
 }
 
 // find returns an artifact of a task or an instance of a run that the caller may see.

@@ -1592,7 +1592,7 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\bchildren\x18\x02 \x01(\x05R\bchildren\x12\x1a\n" +
 	"\battempts\x18\x03 \x01(\x05R\battempts\x12(\n" +
 	"\x10finally_left_out\x18\x04 \x01(\bR\x0efinallyLeftOut\x12!\n" +
-	"\ffinally_runs\x18\x05 \x01(\bR\vfinallyRuns2\xfa!\n" +
+	"\ffinally_runs\x18\x05 \x01(\bR\vfinallyRuns2\xa9#\n" +
 	"\n" +
 	"RunService\x12k\n" +
 	"\tSubmitRun\x12\x1f.switchyard.v1.SubmitRunRequest\x1a .switchyard.v1.SubmitRunResponse\"\x1b\x82\x85\x19\x04\b\x02\x10\x02\x82\xd3\xe4\x93\x02\r:\x01*\"\b/v1/runs\x12l\n" +
@@ -1634,7 +1634,8 @@ const file_switchyard_v1_run_service_proto_rawDesc = "" +
 	"\n" +
 	"ApproveRun\x12 .switchyard.v1.ApproveRunRequest\x1a!.switchyard.v1.ApproveRunResponse\"(\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\x1a:\x01*\"\x15/v1/runs/{id}/approve\x12w\n" +
 	"\tRejectRun\x12\x1f.switchyard.v1.RejectRunRequest\x1a .switchyard.v1.RejectRunResponse\"'\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/v1/runs/{id}/reject\x12\x93\x01\n" +
-	"\rListInstances\x12#.switchyard.v1.ListInstancesRequest\x1a$.switchyard.v1.ListInstancesResponse\"7\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02&\x12$/v1/runs/{id}/tasks/{task}/instances\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\rListInstances\x12#.switchyard.v1.ListInstancesRequest\x1a$.switchyard.v1.ListInstancesResponse\"7\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02&\x12$/v1/runs/{id}/tasks/{task}/instances\x90\x02\x01\x12\xac\x01\n" +
+	"\x11ListArtifactFiles\x12'.switchyard.v1.ListArtifactFilesRequest\x1a(.switchyard.v1.ListArtifactFilesResponse\"D\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x023\x121/v1/runs/{id}/tasks/{task}/artifacts/{name}/files\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_run_service_proto_rawDescOnce sync.Once
@@ -1650,79 +1651,81 @@ func file_switchyard_v1_run_service_proto_rawDescGZIP() []byte {
 
 var file_switchyard_v1_run_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_switchyard_v1_run_service_proto_goTypes = []any{
-	(*RetryRunRequest)(nil),          // 0: switchyard.v1.RetryRunRequest
-	(*AgentLimits)(nil),              // 1: switchyard.v1.AgentLimits
-	(*RetryRunResponse)(nil),         // 2: switchyard.v1.RetryRunResponse
-	(*RerunRunRequest)(nil),          // 3: switchyard.v1.RerunRunRequest
-	(*RerunRunResponse)(nil),         // 4: switchyard.v1.RerunRunResponse
-	(*PauseRunRequest)(nil),          // 5: switchyard.v1.PauseRunRequest
-	(*PauseRunResponse)(nil),         // 6: switchyard.v1.PauseRunResponse
-	(*ApproveRunRequest)(nil),        // 7: switchyard.v1.ApproveRunRequest
-	(*ApproveRunResponse)(nil),       // 8: switchyard.v1.ApproveRunResponse
-	(*RejectRunRequest)(nil),         // 9: switchyard.v1.RejectRunRequest
-	(*RejectRunResponse)(nil),        // 10: switchyard.v1.RejectRunResponse
-	(*ResumeRunRequest)(nil),         // 11: switchyard.v1.ResumeRunRequest
-	(*ResumeRunResponse)(nil),        // 12: switchyard.v1.ResumeRunResponse
-	(*GetRunRequest)(nil),            // 13: switchyard.v1.GetRunRequest
-	(*GetRunResponse)(nil),           // 14: switchyard.v1.GetRunResponse
-	(*GetRunDefinitionRequest)(nil),  // 15: switchyard.v1.GetRunDefinitionRequest
-	(*GetRunDefinitionResponse)(nil), // 16: switchyard.v1.GetRunDefinitionResponse
-	(*ListRunsRequest)(nil),          // 17: switchyard.v1.ListRunsRequest
-	(*ListRunsResponse)(nil),         // 18: switchyard.v1.ListRunsResponse
-	(*WatchRunRequest)(nil),          // 19: switchyard.v1.WatchRunRequest
-	(*WatchRunResponse)(nil),         // 20: switchyard.v1.WatchRunResponse
-	(*CancelRunRequest)(nil),         // 21: switchyard.v1.CancelRunRequest
-	(*CancelRunResponse)(nil),        // 22: switchyard.v1.CancelRunResponse
-	nil,                              // 23: switchyard.v1.RetryRunRequest.LimitsEntry
-	nil,                              // 24: switchyard.v1.ListRunsResponse.TotalsEntry
-	(*structpb.Struct)(nil),          // 25: google.protobuf.Struct
-	(*Run)(nil),                      // 26: switchyard.v1.Run
-	(*Definition)(nil),               // 27: switchyard.v1.Definition
-	(*timestamppb.Timestamp)(nil),    // 28: google.protobuf.Timestamp
-	(*SubmitRunRequest)(nil),         // 29: switchyard.v1.SubmitRunRequest
-	(*ListRunTasksRequest)(nil),      // 30: switchyard.v1.ListRunTasksRequest
-	(*GetRunTaskRequest)(nil),        // 31: switchyard.v1.GetRunTaskRequest
-	(*ListRunLogsRequest)(nil),       // 32: switchyard.v1.ListRunLogsRequest
-	(*StreamRunLogsRequest)(nil),     // 33: switchyard.v1.StreamRunLogsRequest
-	(*ListRunEventsRequest)(nil),     // 34: switchyard.v1.ListRunEventsRequest
-	(*ExplainTaskRequest)(nil),       // 35: switchyard.v1.ExplainTaskRequest
-	(*ListDeadLettersRequest)(nil),   // 36: switchyard.v1.ListDeadLettersRequest
-	(*RetryDeadLetterRequest)(nil),   // 37: switchyard.v1.RetryDeadLetterRequest
-	(*PurgeDeadLetterRequest)(nil),   // 38: switchyard.v1.PurgeDeadLetterRequest
-	(*PlanRunRequest)(nil),           // 39: switchyard.v1.PlanRunRequest
-	(*HoldTaskRequest)(nil),          // 40: switchyard.v1.HoldTaskRequest
-	(*ReleaseTaskRequest)(nil),       // 41: switchyard.v1.ReleaseTaskRequest
-	(*CancelTaskRequest)(nil),        // 42: switchyard.v1.CancelTaskRequest
-	(*PauseTaskRequest)(nil),         // 43: switchyard.v1.PauseTaskRequest
-	(*ResumeTaskRequest)(nil),        // 44: switchyard.v1.ResumeTaskRequest
-	(*StopTaskRequest)(nil),          // 45: switchyard.v1.StopTaskRequest
-	(*RestartTaskRequest)(nil),       // 46: switchyard.v1.RestartTaskRequest
-	(*KillTaskRequest)(nil),          // 47: switchyard.v1.KillTaskRequest
-	(*ApproveTaskRequest)(nil),       // 48: switchyard.v1.ApproveTaskRequest
-	(*RejectTaskRequest)(nil),        // 49: switchyard.v1.RejectTaskRequest
-	(*ListInstancesRequest)(nil),     // 50: switchyard.v1.ListInstancesRequest
-	(*SubmitRunResponse)(nil),        // 51: switchyard.v1.SubmitRunResponse
-	(*ListRunTasksResponse)(nil),     // 52: switchyard.v1.ListRunTasksResponse
-	(*GetRunTaskResponse)(nil),       // 53: switchyard.v1.GetRunTaskResponse
-	(*ListRunLogsResponse)(nil),      // 54: switchyard.v1.ListRunLogsResponse
-	(*StreamRunLogsResponse)(nil),    // 55: switchyard.v1.StreamRunLogsResponse
-	(*ListRunEventsResponse)(nil),    // 56: switchyard.v1.ListRunEventsResponse
-	(*ExplainTaskResponse)(nil),      // 57: switchyard.v1.ExplainTaskResponse
-	(*ListDeadLettersResponse)(nil),  // 58: switchyard.v1.ListDeadLettersResponse
-	(*RetryDeadLetterResponse)(nil),  // 59: switchyard.v1.RetryDeadLetterResponse
-	(*PurgeDeadLetterResponse)(nil),  // 60: switchyard.v1.PurgeDeadLetterResponse
-	(*PlanRunResponse)(nil),          // 61: switchyard.v1.PlanRunResponse
-	(*HoldTaskResponse)(nil),         // 62: switchyard.v1.HoldTaskResponse
-	(*ReleaseTaskResponse)(nil),      // 63: switchyard.v1.ReleaseTaskResponse
-	(*CancelTaskResponse)(nil),       // 64: switchyard.v1.CancelTaskResponse
-	(*PauseTaskResponse)(nil),        // 65: switchyard.v1.PauseTaskResponse
-	(*ResumeTaskResponse)(nil),       // 66: switchyard.v1.ResumeTaskResponse
-	(*StopTaskResponse)(nil),         // 67: switchyard.v1.StopTaskResponse
-	(*RestartTaskResponse)(nil),      // 68: switchyard.v1.RestartTaskResponse
-	(*KillTaskResponse)(nil),         // 69: switchyard.v1.KillTaskResponse
-	(*ApproveTaskResponse)(nil),      // 70: switchyard.v1.ApproveTaskResponse
-	(*RejectTaskResponse)(nil),       // 71: switchyard.v1.RejectTaskResponse
-	(*ListInstancesResponse)(nil),    // 72: switchyard.v1.ListInstancesResponse
+	(*RetryRunRequest)(nil),           // 0: switchyard.v1.RetryRunRequest
+	(*AgentLimits)(nil),               // 1: switchyard.v1.AgentLimits
+	(*RetryRunResponse)(nil),          // 2: switchyard.v1.RetryRunResponse
+	(*RerunRunRequest)(nil),           // 3: switchyard.v1.RerunRunRequest
+	(*RerunRunResponse)(nil),          // 4: switchyard.v1.RerunRunResponse
+	(*PauseRunRequest)(nil),           // 5: switchyard.v1.PauseRunRequest
+	(*PauseRunResponse)(nil),          // 6: switchyard.v1.PauseRunResponse
+	(*ApproveRunRequest)(nil),         // 7: switchyard.v1.ApproveRunRequest
+	(*ApproveRunResponse)(nil),        // 8: switchyard.v1.ApproveRunResponse
+	(*RejectRunRequest)(nil),          // 9: switchyard.v1.RejectRunRequest
+	(*RejectRunResponse)(nil),         // 10: switchyard.v1.RejectRunResponse
+	(*ResumeRunRequest)(nil),          // 11: switchyard.v1.ResumeRunRequest
+	(*ResumeRunResponse)(nil),         // 12: switchyard.v1.ResumeRunResponse
+	(*GetRunRequest)(nil),             // 13: switchyard.v1.GetRunRequest
+	(*GetRunResponse)(nil),            // 14: switchyard.v1.GetRunResponse
+	(*GetRunDefinitionRequest)(nil),   // 15: switchyard.v1.GetRunDefinitionRequest
+	(*GetRunDefinitionResponse)(nil),  // 16: switchyard.v1.GetRunDefinitionResponse
+	(*ListRunsRequest)(nil),           // 17: switchyard.v1.ListRunsRequest
+	(*ListRunsResponse)(nil),          // 18: switchyard.v1.ListRunsResponse
+	(*WatchRunRequest)(nil),           // 19: switchyard.v1.WatchRunRequest
+	(*WatchRunResponse)(nil),          // 20: switchyard.v1.WatchRunResponse
+	(*CancelRunRequest)(nil),          // 21: switchyard.v1.CancelRunRequest
+	(*CancelRunResponse)(nil),         // 22: switchyard.v1.CancelRunResponse
+	nil,                               // 23: switchyard.v1.RetryRunRequest.LimitsEntry
+	nil,                               // 24: switchyard.v1.ListRunsResponse.TotalsEntry
+	(*structpb.Struct)(nil),           // 25: google.protobuf.Struct
+	(*Run)(nil),                       // 26: switchyard.v1.Run
+	(*Definition)(nil),                // 27: switchyard.v1.Definition
+	(*timestamppb.Timestamp)(nil),     // 28: google.protobuf.Timestamp
+	(*SubmitRunRequest)(nil),          // 29: switchyard.v1.SubmitRunRequest
+	(*ListRunTasksRequest)(nil),       // 30: switchyard.v1.ListRunTasksRequest
+	(*GetRunTaskRequest)(nil),         // 31: switchyard.v1.GetRunTaskRequest
+	(*ListRunLogsRequest)(nil),        // 32: switchyard.v1.ListRunLogsRequest
+	(*StreamRunLogsRequest)(nil),      // 33: switchyard.v1.StreamRunLogsRequest
+	(*ListRunEventsRequest)(nil),      // 34: switchyard.v1.ListRunEventsRequest
+	(*ExplainTaskRequest)(nil),        // 35: switchyard.v1.ExplainTaskRequest
+	(*ListDeadLettersRequest)(nil),    // 36: switchyard.v1.ListDeadLettersRequest
+	(*RetryDeadLetterRequest)(nil),    // 37: switchyard.v1.RetryDeadLetterRequest
+	(*PurgeDeadLetterRequest)(nil),    // 38: switchyard.v1.PurgeDeadLetterRequest
+	(*PlanRunRequest)(nil),            // 39: switchyard.v1.PlanRunRequest
+	(*HoldTaskRequest)(nil),           // 40: switchyard.v1.HoldTaskRequest
+	(*ReleaseTaskRequest)(nil),        // 41: switchyard.v1.ReleaseTaskRequest
+	(*CancelTaskRequest)(nil),         // 42: switchyard.v1.CancelTaskRequest
+	(*PauseTaskRequest)(nil),          // 43: switchyard.v1.PauseTaskRequest
+	(*ResumeTaskRequest)(nil),         // 44: switchyard.v1.ResumeTaskRequest
+	(*StopTaskRequest)(nil),           // 45: switchyard.v1.StopTaskRequest
+	(*RestartTaskRequest)(nil),        // 46: switchyard.v1.RestartTaskRequest
+	(*KillTaskRequest)(nil),           // 47: switchyard.v1.KillTaskRequest
+	(*ApproveTaskRequest)(nil),        // 48: switchyard.v1.ApproveTaskRequest
+	(*RejectTaskRequest)(nil),         // 49: switchyard.v1.RejectTaskRequest
+	(*ListInstancesRequest)(nil),      // 50: switchyard.v1.ListInstancesRequest
+	(*ListArtifactFilesRequest)(nil),  // 51: switchyard.v1.ListArtifactFilesRequest
+	(*SubmitRunResponse)(nil),         // 52: switchyard.v1.SubmitRunResponse
+	(*ListRunTasksResponse)(nil),      // 53: switchyard.v1.ListRunTasksResponse
+	(*GetRunTaskResponse)(nil),        // 54: switchyard.v1.GetRunTaskResponse
+	(*ListRunLogsResponse)(nil),       // 55: switchyard.v1.ListRunLogsResponse
+	(*StreamRunLogsResponse)(nil),     // 56: switchyard.v1.StreamRunLogsResponse
+	(*ListRunEventsResponse)(nil),     // 57: switchyard.v1.ListRunEventsResponse
+	(*ExplainTaskResponse)(nil),       // 58: switchyard.v1.ExplainTaskResponse
+	(*ListDeadLettersResponse)(nil),   // 59: switchyard.v1.ListDeadLettersResponse
+	(*RetryDeadLetterResponse)(nil),   // 60: switchyard.v1.RetryDeadLetterResponse
+	(*PurgeDeadLetterResponse)(nil),   // 61: switchyard.v1.PurgeDeadLetterResponse
+	(*PlanRunResponse)(nil),           // 62: switchyard.v1.PlanRunResponse
+	(*HoldTaskResponse)(nil),          // 63: switchyard.v1.HoldTaskResponse
+	(*ReleaseTaskResponse)(nil),       // 64: switchyard.v1.ReleaseTaskResponse
+	(*CancelTaskResponse)(nil),        // 65: switchyard.v1.CancelTaskResponse
+	(*PauseTaskResponse)(nil),         // 66: switchyard.v1.PauseTaskResponse
+	(*ResumeTaskResponse)(nil),        // 67: switchyard.v1.ResumeTaskResponse
+	(*StopTaskResponse)(nil),          // 68: switchyard.v1.StopTaskResponse
+	(*RestartTaskResponse)(nil),       // 69: switchyard.v1.RestartTaskResponse
+	(*KillTaskResponse)(nil),          // 70: switchyard.v1.KillTaskResponse
+	(*ApproveTaskResponse)(nil),       // 71: switchyard.v1.ApproveTaskResponse
+	(*RejectTaskResponse)(nil),        // 72: switchyard.v1.RejectTaskResponse
+	(*ListInstancesResponse)(nil),     // 73: switchyard.v1.ListInstancesResponse
+	(*ListArtifactFilesResponse)(nil), // 74: switchyard.v1.ListArtifactFilesResponse
 }
 var file_switchyard_v1_run_service_proto_depIdxs = []int32{
 	23, // 0: switchyard.v1.RetryRunRequest.limits:type_name -> switchyard.v1.RetryRunRequest.LimitsEntry
@@ -1767,41 +1770,43 @@ var file_switchyard_v1_run_service_proto_depIdxs = []int32{
 	7,  // 39: switchyard.v1.RunService.ApproveRun:input_type -> switchyard.v1.ApproveRunRequest
 	9,  // 40: switchyard.v1.RunService.RejectRun:input_type -> switchyard.v1.RejectRunRequest
 	50, // 41: switchyard.v1.RunService.ListInstances:input_type -> switchyard.v1.ListInstancesRequest
-	51, // 42: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
-	14, // 43: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
-	16, // 44: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
-	18, // 45: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
-	20, // 46: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
-	22, // 47: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
-	52, // 48: switchyard.v1.RunService.ListRunTasks:output_type -> switchyard.v1.ListRunTasksResponse
-	53, // 49: switchyard.v1.RunService.GetRunTask:output_type -> switchyard.v1.GetRunTaskResponse
-	54, // 50: switchyard.v1.RunService.ListRunLogs:output_type -> switchyard.v1.ListRunLogsResponse
-	55, // 51: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
-	56, // 52: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
-	57, // 53: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
-	58, // 54: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
-	59, // 55: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
-	60, // 56: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
-	61, // 57: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
-	2,  // 58: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
-	4,  // 59: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
-	6,  // 60: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
-	12, // 61: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
-	62, // 62: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
-	63, // 63: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
-	64, // 64: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
-	65, // 65: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
-	66, // 66: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
-	67, // 67: switchyard.v1.RunService.StopTask:output_type -> switchyard.v1.StopTaskResponse
-	68, // 68: switchyard.v1.RunService.RestartTask:output_type -> switchyard.v1.RestartTaskResponse
-	69, // 69: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
-	70, // 70: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
-	71, // 71: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
-	8,  // 72: switchyard.v1.RunService.ApproveRun:output_type -> switchyard.v1.ApproveRunResponse
-	10, // 73: switchyard.v1.RunService.RejectRun:output_type -> switchyard.v1.RejectRunResponse
-	72, // 74: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
-	42, // [42:75] is the sub-list for method output_type
-	9,  // [9:42] is the sub-list for method input_type
+	51, // 42: switchyard.v1.RunService.ListArtifactFiles:input_type -> switchyard.v1.ListArtifactFilesRequest
+	52, // 43: switchyard.v1.RunService.SubmitRun:output_type -> switchyard.v1.SubmitRunResponse
+	14, // 44: switchyard.v1.RunService.GetRun:output_type -> switchyard.v1.GetRunResponse
+	16, // 45: switchyard.v1.RunService.GetRunDefinition:output_type -> switchyard.v1.GetRunDefinitionResponse
+	18, // 46: switchyard.v1.RunService.ListRuns:output_type -> switchyard.v1.ListRunsResponse
+	20, // 47: switchyard.v1.RunService.WatchRun:output_type -> switchyard.v1.WatchRunResponse
+	22, // 48: switchyard.v1.RunService.CancelRun:output_type -> switchyard.v1.CancelRunResponse
+	53, // 49: switchyard.v1.RunService.ListRunTasks:output_type -> switchyard.v1.ListRunTasksResponse
+	54, // 50: switchyard.v1.RunService.GetRunTask:output_type -> switchyard.v1.GetRunTaskResponse
+	55, // 51: switchyard.v1.RunService.ListRunLogs:output_type -> switchyard.v1.ListRunLogsResponse
+	56, // 52: switchyard.v1.RunService.StreamRunLogs:output_type -> switchyard.v1.StreamRunLogsResponse
+	57, // 53: switchyard.v1.RunService.ListRunEvents:output_type -> switchyard.v1.ListRunEventsResponse
+	58, // 54: switchyard.v1.RunService.ExplainTask:output_type -> switchyard.v1.ExplainTaskResponse
+	59, // 55: switchyard.v1.RunService.ListDeadLetters:output_type -> switchyard.v1.ListDeadLettersResponse
+	60, // 56: switchyard.v1.RunService.RetryDeadLetter:output_type -> switchyard.v1.RetryDeadLetterResponse
+	61, // 57: switchyard.v1.RunService.PurgeDeadLetter:output_type -> switchyard.v1.PurgeDeadLetterResponse
+	62, // 58: switchyard.v1.RunService.PlanRun:output_type -> switchyard.v1.PlanRunResponse
+	2,  // 59: switchyard.v1.RunService.RetryRun:output_type -> switchyard.v1.RetryRunResponse
+	4,  // 60: switchyard.v1.RunService.RerunRun:output_type -> switchyard.v1.RerunRunResponse
+	6,  // 61: switchyard.v1.RunService.PauseRun:output_type -> switchyard.v1.PauseRunResponse
+	12, // 62: switchyard.v1.RunService.ResumeRun:output_type -> switchyard.v1.ResumeRunResponse
+	63, // 63: switchyard.v1.RunService.HoldTask:output_type -> switchyard.v1.HoldTaskResponse
+	64, // 64: switchyard.v1.RunService.ReleaseTask:output_type -> switchyard.v1.ReleaseTaskResponse
+	65, // 65: switchyard.v1.RunService.CancelTask:output_type -> switchyard.v1.CancelTaskResponse
+	66, // 66: switchyard.v1.RunService.PauseTask:output_type -> switchyard.v1.PauseTaskResponse
+	67, // 67: switchyard.v1.RunService.ResumeTask:output_type -> switchyard.v1.ResumeTaskResponse
+	68, // 68: switchyard.v1.RunService.StopTask:output_type -> switchyard.v1.StopTaskResponse
+	69, // 69: switchyard.v1.RunService.RestartTask:output_type -> switchyard.v1.RestartTaskResponse
+	70, // 70: switchyard.v1.RunService.KillTask:output_type -> switchyard.v1.KillTaskResponse
+	71, // 71: switchyard.v1.RunService.ApproveTask:output_type -> switchyard.v1.ApproveTaskResponse
+	72, // 72: switchyard.v1.RunService.RejectTask:output_type -> switchyard.v1.RejectTaskResponse
+	8,  // 73: switchyard.v1.RunService.ApproveRun:output_type -> switchyard.v1.ApproveRunResponse
+	10, // 74: switchyard.v1.RunService.RejectRun:output_type -> switchyard.v1.RejectRunResponse
+	73, // 75: switchyard.v1.RunService.ListInstances:output_type -> switchyard.v1.ListInstancesResponse
+	74, // 76: switchyard.v1.RunService.ListArtifactFiles:output_type -> switchyard.v1.ListArtifactFilesResponse
+	43, // [43:77] is the sub-list for method output_type
+	9,  // [9:43] is the sub-list for method input_type
 	9,  // [9:9] is the sub-list for extension type_name
 	9,  // [9:9] is the sub-list for extension extendee
 	0,  // [0:9] is the sub-list for field type_name

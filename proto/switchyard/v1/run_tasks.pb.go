@@ -11,6 +11,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	structpb "google.golang.org/protobuf/types/known/structpb"
+	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -1472,6 +1473,225 @@ func (x *ListInstancesResponse) GetNextPageToken() string {
 	return ""
 }
 
+// ListArtifactFilesRequest selects an artifact.
+type ListArtifactFilesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Run of the task.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Task that has left the artifact, or an instance such as "each[3]".
+	Task string `protobuf:"bytes,2,opt,name=task,proto3" json:"task,omitempty"`
+	// Name of the artifact.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Maximum number of files per page; 0 means 1000. A page is also cut at about 3 MiB.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Page token: `next_page_token` of the previous page. Empty returns the first page.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListArtifactFilesRequest) Reset() {
+	*x = ListArtifactFilesRequest{}
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListArtifactFilesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListArtifactFilesRequest) ProtoMessage() {}
+
+func (x *ListArtifactFilesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListArtifactFilesRequest.ProtoReflect.Descriptor instead.
+func (*ListArtifactFilesRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ListArtifactFilesRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListArtifactFilesRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *ListArtifactFilesRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ListArtifactFilesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListArtifactFilesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListArtifactFilesResponse is a page of the files of an artifact.
+type ListArtifactFilesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The files and symbolic links, in the order of the archive. Folders are not listed.
+	Items []*ArtifactFile `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	// Token of the next page, or empty on the last page.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// The artifact, without `manifest`.
+	Artifact      *Artifact `protobuf:"bytes,3,opt,name=artifact,proto3" json:"artifact,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListArtifactFilesResponse) Reset() {
+	*x = ListArtifactFilesResponse{}
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListArtifactFilesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListArtifactFilesResponse) ProtoMessage() {}
+
+func (x *ListArtifactFilesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListArtifactFilesResponse.ProtoReflect.Descriptor instead.
+func (*ListArtifactFilesResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ListArtifactFilesResponse) GetItems() []*ArtifactFile {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
+func (x *ListArtifactFilesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListArtifactFilesResponse) GetArtifact() *Artifact {
+	if x != nil {
+		return x.Artifact
+	}
+	return nil
+}
+
+// ArtifactFile is a file or a symbolic link in an artifact.
+type ArtifactFile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Path in the artifact, with slashes.
+	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	// Size in bytes; 0 for a link.
+	Size int64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	// Time of the last change.
+	ModifiedAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=modified_at,json=modifiedAt,proto3" json:"modified_at,omitempty"`
+	// What the link leads to; empty for a file.
+	Target        string `protobuf:"bytes,4,opt,name=target,proto3" json:"target,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ArtifactFile) Reset() {
+	*x = ArtifactFile{}
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ArtifactFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ArtifactFile) ProtoMessage() {}
+
+func (x *ArtifactFile) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ArtifactFile.ProtoReflect.Descriptor instead.
+func (*ArtifactFile) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ArtifactFile) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *ArtifactFile) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *ArtifactFile) GetModifiedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ModifiedAt
+	}
+	return nil
+}
+
+func (x *ArtifactFile) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
 // ListRunTasksRequest selects tasks of a run.
 type ListRunTasksRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1491,7 +1711,7 @@ type ListRunTasksRequest struct {
 
 func (x *ListRunTasksRequest) Reset() {
 	*x = ListRunTasksRequest{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[25]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1503,7 +1723,7 @@ func (x *ListRunTasksRequest) String() string {
 func (*ListRunTasksRequest) ProtoMessage() {}
 
 func (x *ListRunTasksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[25]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1516,7 +1736,7 @@ func (x *ListRunTasksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunTasksRequest.ProtoReflect.Descriptor instead.
 func (*ListRunTasksRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{25}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListRunTasksRequest) GetId() string {
@@ -1569,7 +1789,7 @@ type ListRunTasksResponse struct {
 
 func (x *ListRunTasksResponse) Reset() {
 	*x = ListRunTasksResponse{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[26]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1581,7 +1801,7 @@ func (x *ListRunTasksResponse) String() string {
 func (*ListRunTasksResponse) ProtoMessage() {}
 
 func (x *ListRunTasksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[26]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1594,7 +1814,7 @@ func (x *ListRunTasksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRunTasksResponse.ProtoReflect.Descriptor instead.
 func (*ListRunTasksResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{26}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListRunTasksResponse) GetItems() []*Task {
@@ -1631,7 +1851,7 @@ type GetRunTaskRequest struct {
 
 func (x *GetRunTaskRequest) Reset() {
 	*x = GetRunTaskRequest{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[27]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1863,7 @@ func (x *GetRunTaskRequest) String() string {
 func (*GetRunTaskRequest) ProtoMessage() {}
 
 func (x *GetRunTaskRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[27]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1876,7 @@ func (x *GetRunTaskRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunTaskRequest.ProtoReflect.Descriptor instead.
 func (*GetRunTaskRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{27}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *GetRunTaskRequest) GetId() string {
@@ -1686,7 +1906,7 @@ type GetRunTaskResponse struct {
 
 func (x *GetRunTaskResponse) Reset() {
 	*x = GetRunTaskResponse{}
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[28]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +1918,7 @@ func (x *GetRunTaskResponse) String() string {
 func (*GetRunTaskResponse) ProtoMessage() {}
 
 func (x *GetRunTaskResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[28]
+	mi := &file_switchyard_v1_run_tasks_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +1931,7 @@ func (x *GetRunTaskResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRunTaskResponse.ProtoReflect.Descriptor instead.
 func (*GetRunTaskResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{28}
+	return file_switchyard_v1_run_tasks_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetRunTaskResponse) GetTask() *Task {
@@ -1732,7 +1952,7 @@ var File_switchyard_v1_run_tasks_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_tasks_proto_rawDesc = "" +
 	"\n" +
-	"\x1dswitchyard/v1/run_tasks.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x17switchyard/v1/run.proto\"J\n" +
+	"\x1dswitchyard/v1/run_tasks.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cswitchyard/v1/artifact.proto\x1a\x17switchyard/v1/run.proto\"J\n" +
 	"\x12ExplainTaskRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
 	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\"\xd5\x01\n" +
@@ -1818,7 +2038,25 @@ const file_switchyard_v1_run_tasks_proto_rawDesc = "" +
 	"killed_oomR\x04lostR\x06killedR\vdead_letterR\brejectedR\tcancelledR\x05state\"n\n" +
 	"\x15ListInstancesResponse\x12-\n" +
 	"\x05items\x18\x01 \x03(\v2\x17.switchyard.v1.InstanceR\x05items\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xbc\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb5\x01\n" +
+	"\x18ListArtifactFilesRequest\x12\x17\n" +
+	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\x1b\n" +
+	"\x04task\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04task\x12\x1b\n" +
+	"\x04name\x18\x03 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12'\n" +
+	"\tpage_size\x18\x04 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\x90N(\x00R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"\xab\x01\n" +
+	"\x19ListArtifactFilesResponse\x121\n" +
+	"\x05items\x18\x01 \x03(\v2\x1b.switchyard.v1.ArtifactFileR\x05items\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x123\n" +
+	"\bartifact\x18\x03 \x01(\v2\x17.switchyard.v1.ArtifactR\bartifact\"\x8b\x01\n" +
+	"\fArtifactFile\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\x12;\n" +
+	"\vmodified_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"modifiedAt\x12\x16\n" +
+	"\x06target\x18\x04 \x01(\tR\x06target\"\xbc\x02\n" +
 	"\x13ListRunTasksRequest\x12\x17\n" +
 	"\x02id\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x02id\x12\xad\x01\n" +
 	"\x05state\x18\x02 \x01(\tB\x96\x01\xbaH\x92\x01r\x8f\x01R\x00R\apendingR\x06queuedR\bassignedR\arunningR\x06pausedR\tcompletedR\astoppedR\askippedR\x06failedR\n" +
@@ -1851,55 +2089,63 @@ func file_switchyard_v1_run_tasks_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_run_tasks_proto_rawDescData
 }
 
-var file_switchyard_v1_run_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_switchyard_v1_run_tasks_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_switchyard_v1_run_tasks_proto_goTypes = []any{
-	(*ExplainTaskRequest)(nil),    // 0: switchyard.v1.ExplainTaskRequest
-	(*ExplainTaskResponse)(nil),   // 1: switchyard.v1.ExplainTaskResponse
-	(*ParentEnd)(nil),             // 2: switchyard.v1.ParentEnd
-	(*HoldTaskRequest)(nil),       // 3: switchyard.v1.HoldTaskRequest
-	(*HoldTaskResponse)(nil),      // 4: switchyard.v1.HoldTaskResponse
-	(*ReleaseTaskRequest)(nil),    // 5: switchyard.v1.ReleaseTaskRequest
-	(*ReleaseTaskResponse)(nil),   // 6: switchyard.v1.ReleaseTaskResponse
-	(*CancelTaskRequest)(nil),     // 7: switchyard.v1.CancelTaskRequest
-	(*CancelTaskResponse)(nil),    // 8: switchyard.v1.CancelTaskResponse
-	(*PauseTaskRequest)(nil),      // 9: switchyard.v1.PauseTaskRequest
-	(*PauseTaskResponse)(nil),     // 10: switchyard.v1.PauseTaskResponse
-	(*StopTaskRequest)(nil),       // 11: switchyard.v1.StopTaskRequest
-	(*StopTaskResponse)(nil),      // 12: switchyard.v1.StopTaskResponse
-	(*RestartTaskRequest)(nil),    // 13: switchyard.v1.RestartTaskRequest
-	(*RestartTaskResponse)(nil),   // 14: switchyard.v1.RestartTaskResponse
-	(*ResumeTaskRequest)(nil),     // 15: switchyard.v1.ResumeTaskRequest
-	(*ResumeTaskResponse)(nil),    // 16: switchyard.v1.ResumeTaskResponse
-	(*KillTaskRequest)(nil),       // 17: switchyard.v1.KillTaskRequest
-	(*KillTaskResponse)(nil),      // 18: switchyard.v1.KillTaskResponse
-	(*ApproveTaskRequest)(nil),    // 19: switchyard.v1.ApproveTaskRequest
-	(*ApproveTaskResponse)(nil),   // 20: switchyard.v1.ApproveTaskResponse
-	(*RejectTaskRequest)(nil),     // 21: switchyard.v1.RejectTaskRequest
-	(*RejectTaskResponse)(nil),    // 22: switchyard.v1.RejectTaskResponse
-	(*ListInstancesRequest)(nil),  // 23: switchyard.v1.ListInstancesRequest
-	(*ListInstancesResponse)(nil), // 24: switchyard.v1.ListInstancesResponse
-	(*ListRunTasksRequest)(nil),   // 25: switchyard.v1.ListRunTasksRequest
-	(*ListRunTasksResponse)(nil),  // 26: switchyard.v1.ListRunTasksResponse
-	(*GetRunTaskRequest)(nil),     // 27: switchyard.v1.GetRunTaskRequest
-	(*GetRunTaskResponse)(nil),    // 28: switchyard.v1.GetRunTaskResponse
-	(*NodeVerdict)(nil),           // 29: switchyard.v1.NodeVerdict
-	(*structpb.Struct)(nil),       // 30: google.protobuf.Struct
-	(*Instance)(nil),              // 31: switchyard.v1.Instance
-	(*Task)(nil),                  // 32: switchyard.v1.Task
+	(*ExplainTaskRequest)(nil),        // 0: switchyard.v1.ExplainTaskRequest
+	(*ExplainTaskResponse)(nil),       // 1: switchyard.v1.ExplainTaskResponse
+	(*ParentEnd)(nil),                 // 2: switchyard.v1.ParentEnd
+	(*HoldTaskRequest)(nil),           // 3: switchyard.v1.HoldTaskRequest
+	(*HoldTaskResponse)(nil),          // 4: switchyard.v1.HoldTaskResponse
+	(*ReleaseTaskRequest)(nil),        // 5: switchyard.v1.ReleaseTaskRequest
+	(*ReleaseTaskResponse)(nil),       // 6: switchyard.v1.ReleaseTaskResponse
+	(*CancelTaskRequest)(nil),         // 7: switchyard.v1.CancelTaskRequest
+	(*CancelTaskResponse)(nil),        // 8: switchyard.v1.CancelTaskResponse
+	(*PauseTaskRequest)(nil),          // 9: switchyard.v1.PauseTaskRequest
+	(*PauseTaskResponse)(nil),         // 10: switchyard.v1.PauseTaskResponse
+	(*StopTaskRequest)(nil),           // 11: switchyard.v1.StopTaskRequest
+	(*StopTaskResponse)(nil),          // 12: switchyard.v1.StopTaskResponse
+	(*RestartTaskRequest)(nil),        // 13: switchyard.v1.RestartTaskRequest
+	(*RestartTaskResponse)(nil),       // 14: switchyard.v1.RestartTaskResponse
+	(*ResumeTaskRequest)(nil),         // 15: switchyard.v1.ResumeTaskRequest
+	(*ResumeTaskResponse)(nil),        // 16: switchyard.v1.ResumeTaskResponse
+	(*KillTaskRequest)(nil),           // 17: switchyard.v1.KillTaskRequest
+	(*KillTaskResponse)(nil),          // 18: switchyard.v1.KillTaskResponse
+	(*ApproveTaskRequest)(nil),        // 19: switchyard.v1.ApproveTaskRequest
+	(*ApproveTaskResponse)(nil),       // 20: switchyard.v1.ApproveTaskResponse
+	(*RejectTaskRequest)(nil),         // 21: switchyard.v1.RejectTaskRequest
+	(*RejectTaskResponse)(nil),        // 22: switchyard.v1.RejectTaskResponse
+	(*ListInstancesRequest)(nil),      // 23: switchyard.v1.ListInstancesRequest
+	(*ListInstancesResponse)(nil),     // 24: switchyard.v1.ListInstancesResponse
+	(*ListArtifactFilesRequest)(nil),  // 25: switchyard.v1.ListArtifactFilesRequest
+	(*ListArtifactFilesResponse)(nil), // 26: switchyard.v1.ListArtifactFilesResponse
+	(*ArtifactFile)(nil),              // 27: switchyard.v1.ArtifactFile
+	(*ListRunTasksRequest)(nil),       // 28: switchyard.v1.ListRunTasksRequest
+	(*ListRunTasksResponse)(nil),      // 29: switchyard.v1.ListRunTasksResponse
+	(*GetRunTaskRequest)(nil),         // 30: switchyard.v1.GetRunTaskRequest
+	(*GetRunTaskResponse)(nil),        // 31: switchyard.v1.GetRunTaskResponse
+	(*NodeVerdict)(nil),               // 32: switchyard.v1.NodeVerdict
+	(*structpb.Struct)(nil),           // 33: google.protobuf.Struct
+	(*Instance)(nil),                  // 34: switchyard.v1.Instance
+	(*Artifact)(nil),                  // 35: switchyard.v1.Artifact
+	(*timestamppb.Timestamp)(nil),     // 36: google.protobuf.Timestamp
+	(*Task)(nil),                      // 37: switchyard.v1.Task
 }
 var file_switchyard_v1_run_tasks_proto_depIdxs = []int32{
-	29, // 0: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	32, // 0: switchyard.v1.ExplainTaskResponse.nodes:type_name -> switchyard.v1.NodeVerdict
 	2,  // 1: switchyard.v1.ExplainTaskResponse.parents:type_name -> switchyard.v1.ParentEnd
-	30, // 2: switchyard.v1.ApproveTaskRequest.input:type_name -> google.protobuf.Struct
-	31, // 3: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
-	32, // 4: switchyard.v1.ListRunTasksResponse.items:type_name -> switchyard.v1.Task
-	32, // 5: switchyard.v1.GetRunTaskResponse.task:type_name -> switchyard.v1.Task
-	31, // 6: switchyard.v1.GetRunTaskResponse.instance:type_name -> switchyard.v1.Instance
-	7,  // [7:7] is the sub-list for method output_type
-	7,  // [7:7] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	33, // 2: switchyard.v1.ApproveTaskRequest.input:type_name -> google.protobuf.Struct
+	34, // 3: switchyard.v1.ListInstancesResponse.items:type_name -> switchyard.v1.Instance
+	27, // 4: switchyard.v1.ListArtifactFilesResponse.items:type_name -> switchyard.v1.ArtifactFile
+	35, // 5: switchyard.v1.ListArtifactFilesResponse.artifact:type_name -> switchyard.v1.Artifact
+	36, // 6: switchyard.v1.ArtifactFile.modified_at:type_name -> google.protobuf.Timestamp
+	37, // 7: switchyard.v1.ListRunTasksResponse.items:type_name -> switchyard.v1.Task
+	37, // 8: switchyard.v1.GetRunTaskResponse.task:type_name -> switchyard.v1.Task
+	34, // 9: switchyard.v1.GetRunTaskResponse.instance:type_name -> switchyard.v1.Instance
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_tasks_proto_init() }
@@ -1907,6 +2153,7 @@ func file_switchyard_v1_run_tasks_proto_init() {
 	if File_switchyard_v1_run_tasks_proto != nil {
 		return
 	}
+	file_switchyard_v1_artifact_proto_init()
 	file_switchyard_v1_run_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1914,7 +2161,7 @@ func file_switchyard_v1_run_tasks_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_run_tasks_proto_rawDesc), len(file_switchyard_v1_run_tasks_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   29,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -106,6 +106,9 @@ const (
 	// RunServiceListInstancesProcedure is the fully-qualified name of the RunService's ListInstances
 	// RPC.
 	RunServiceListInstancesProcedure = "/switchyard.v1.RunService/ListInstances"
+	// RunServiceListArtifactFilesProcedure is the fully-qualified name of the RunService's
+	// ListArtifactFiles RPC.
+	RunServiceListArtifactFilesProcedure = "/switchyard.v1.RunService/ListArtifactFiles"
 )
 
 // RunServiceClient is a client for the switchyard.v1.RunService service.
@@ -188,6 +191,8 @@ type RunServiceClient interface {
 	RejectRun(context.Context, *connect.Request[v1.RejectRunRequest]) (*connect.Response[v1.RejectRunResponse], error)
 	// Lists the instances of a fanned-out task by index.
 	ListInstances(context.Context, *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error)
+	// Lists the files of an artifact of a task. `GET .../artifacts/{name}` downloads them.
+	ListArtifactFiles(context.Context, *connect.Request[v1.ListArtifactFilesRequest]) (*connect.Response[v1.ListArtifactFilesResponse], error)
 }
 
 // NewRunServiceClient constructs a client for the switchyard.v1.RunService service. By default, it
@@ -410,44 +415,52 @@ func NewRunServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 			connect.WithClientOptions(opts...),
 		),
+		listArtifactFiles: connect.NewClient[v1.ListArtifactFilesRequest, v1.ListArtifactFilesResponse](
+			httpClient,
+			baseURL+RunServiceListArtifactFilesProcedure,
+			connect.WithSchema(runServiceMethods.ByName("ListArtifactFiles")),
+			connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // runServiceClient implements RunServiceClient.
 type runServiceClient struct {
-	submitRun        *connect.Client[v1.SubmitRunRequest, v1.SubmitRunResponse]
-	getRun           *connect.Client[v1.GetRunRequest, v1.GetRunResponse]
-	getRunDefinition *connect.Client[v1.GetRunDefinitionRequest, v1.GetRunDefinitionResponse]
-	listRuns         *connect.Client[v1.ListRunsRequest, v1.ListRunsResponse]
-	watchRun         *connect.Client[v1.WatchRunRequest, v1.WatchRunResponse]
-	cancelRun        *connect.Client[v1.CancelRunRequest, v1.CancelRunResponse]
-	listRunTasks     *connect.Client[v1.ListRunTasksRequest, v1.ListRunTasksResponse]
-	getRunTask       *connect.Client[v1.GetRunTaskRequest, v1.GetRunTaskResponse]
-	listRunLogs      *connect.Client[v1.ListRunLogsRequest, v1.ListRunLogsResponse]
-	streamRunLogs    *connect.Client[v1.StreamRunLogsRequest, v1.StreamRunLogsResponse]
-	listRunEvents    *connect.Client[v1.ListRunEventsRequest, v1.ListRunEventsResponse]
-	explainTask      *connect.Client[v1.ExplainTaskRequest, v1.ExplainTaskResponse]
-	listDeadLetters  *connect.Client[v1.ListDeadLettersRequest, v1.ListDeadLettersResponse]
-	retryDeadLetter  *connect.Client[v1.RetryDeadLetterRequest, v1.RetryDeadLetterResponse]
-	purgeDeadLetter  *connect.Client[v1.PurgeDeadLetterRequest, v1.PurgeDeadLetterResponse]
-	planRun          *connect.Client[v1.PlanRunRequest, v1.PlanRunResponse]
-	retryRun         *connect.Client[v1.RetryRunRequest, v1.RetryRunResponse]
-	rerunRun         *connect.Client[v1.RerunRunRequest, v1.RerunRunResponse]
-	pauseRun         *connect.Client[v1.PauseRunRequest, v1.PauseRunResponse]
-	resumeRun        *connect.Client[v1.ResumeRunRequest, v1.ResumeRunResponse]
-	holdTask         *connect.Client[v1.HoldTaskRequest, v1.HoldTaskResponse]
-	releaseTask      *connect.Client[v1.ReleaseTaskRequest, v1.ReleaseTaskResponse]
-	cancelTask       *connect.Client[v1.CancelTaskRequest, v1.CancelTaskResponse]
-	pauseTask        *connect.Client[v1.PauseTaskRequest, v1.PauseTaskResponse]
-	resumeTask       *connect.Client[v1.ResumeTaskRequest, v1.ResumeTaskResponse]
-	stopTask         *connect.Client[v1.StopTaskRequest, v1.StopTaskResponse]
-	restartTask      *connect.Client[v1.RestartTaskRequest, v1.RestartTaskResponse]
-	killTask         *connect.Client[v1.KillTaskRequest, v1.KillTaskResponse]
-	approveTask      *connect.Client[v1.ApproveTaskRequest, v1.ApproveTaskResponse]
-	rejectTask       *connect.Client[v1.RejectTaskRequest, v1.RejectTaskResponse]
-	approveRun       *connect.Client[v1.ApproveRunRequest, v1.ApproveRunResponse]
-	rejectRun        *connect.Client[v1.RejectRunRequest, v1.RejectRunResponse]
-	listInstances    *connect.Client[v1.ListInstancesRequest, v1.ListInstancesResponse]
+	submitRun         *connect.Client[v1.SubmitRunRequest, v1.SubmitRunResponse]
+	getRun            *connect.Client[v1.GetRunRequest, v1.GetRunResponse]
+	getRunDefinition  *connect.Client[v1.GetRunDefinitionRequest, v1.GetRunDefinitionResponse]
+	listRuns          *connect.Client[v1.ListRunsRequest, v1.ListRunsResponse]
+	watchRun          *connect.Client[v1.WatchRunRequest, v1.WatchRunResponse]
+	cancelRun         *connect.Client[v1.CancelRunRequest, v1.CancelRunResponse]
+	listRunTasks      *connect.Client[v1.ListRunTasksRequest, v1.ListRunTasksResponse]
+	getRunTask        *connect.Client[v1.GetRunTaskRequest, v1.GetRunTaskResponse]
+	listRunLogs       *connect.Client[v1.ListRunLogsRequest, v1.ListRunLogsResponse]
+	streamRunLogs     *connect.Client[v1.StreamRunLogsRequest, v1.StreamRunLogsResponse]
+	listRunEvents     *connect.Client[v1.ListRunEventsRequest, v1.ListRunEventsResponse]
+	explainTask       *connect.Client[v1.ExplainTaskRequest, v1.ExplainTaskResponse]
+	listDeadLetters   *connect.Client[v1.ListDeadLettersRequest, v1.ListDeadLettersResponse]
+	retryDeadLetter   *connect.Client[v1.RetryDeadLetterRequest, v1.RetryDeadLetterResponse]
+	purgeDeadLetter   *connect.Client[v1.PurgeDeadLetterRequest, v1.PurgeDeadLetterResponse]
+	planRun           *connect.Client[v1.PlanRunRequest, v1.PlanRunResponse]
+	retryRun          *connect.Client[v1.RetryRunRequest, v1.RetryRunResponse]
+	rerunRun          *connect.Client[v1.RerunRunRequest, v1.RerunRunResponse]
+	pauseRun          *connect.Client[v1.PauseRunRequest, v1.PauseRunResponse]
+	resumeRun         *connect.Client[v1.ResumeRunRequest, v1.ResumeRunResponse]
+	holdTask          *connect.Client[v1.HoldTaskRequest, v1.HoldTaskResponse]
+	releaseTask       *connect.Client[v1.ReleaseTaskRequest, v1.ReleaseTaskResponse]
+	cancelTask        *connect.Client[v1.CancelTaskRequest, v1.CancelTaskResponse]
+	pauseTask         *connect.Client[v1.PauseTaskRequest, v1.PauseTaskResponse]
+	resumeTask        *connect.Client[v1.ResumeTaskRequest, v1.ResumeTaskResponse]
+	stopTask          *connect.Client[v1.StopTaskRequest, v1.StopTaskResponse]
+	restartTask       *connect.Client[v1.RestartTaskRequest, v1.RestartTaskResponse]
+	killTask          *connect.Client[v1.KillTaskRequest, v1.KillTaskResponse]
+	approveTask       *connect.Client[v1.ApproveTaskRequest, v1.ApproveTaskResponse]
+	rejectTask        *connect.Client[v1.RejectTaskRequest, v1.RejectTaskResponse]
+	approveRun        *connect.Client[v1.ApproveRunRequest, v1.ApproveRunResponse]
+	rejectRun         *connect.Client[v1.RejectRunRequest, v1.RejectRunResponse]
+	listInstances     *connect.Client[v1.ListInstancesRequest, v1.ListInstancesResponse]
+	listArtifactFiles *connect.Client[v1.ListArtifactFilesRequest, v1.ListArtifactFilesResponse]
 }
 
 // SubmitRun calls switchyard.v1.RunService.SubmitRun.
@@ -615,6 +628,11 @@ func (c *runServiceClient) ListInstances(ctx context.Context, req *connect.Reque
 	return c.listInstances.CallUnary(ctx, req)
 }
 
+// ListArtifactFiles calls switchyard.v1.RunService.ListArtifactFiles.
+func (c *runServiceClient) ListArtifactFiles(ctx context.Context, req *connect.Request[v1.ListArtifactFilesRequest]) (*connect.Response[v1.ListArtifactFilesResponse], error) {
+	return c.listArtifactFiles.CallUnary(ctx, req)
+}
+
 // RunServiceHandler is an implementation of the switchyard.v1.RunService service.
 type RunServiceHandler interface {
 	// Validates a definition and starts a run of it. An invalid definition fails with InvalidArgument, with a
@@ -695,6 +713,8 @@ type RunServiceHandler interface {
 	RejectRun(context.Context, *connect.Request[v1.RejectRunRequest]) (*connect.Response[v1.RejectRunResponse], error)
 	// Lists the instances of a fanned-out task by index.
 	ListInstances(context.Context, *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error)
+	// Lists the files of an artifact of a task. `GET .../artifacts/{name}` downloads them.
+	ListArtifactFiles(context.Context, *connect.Request[v1.ListArtifactFilesRequest]) (*connect.Response[v1.ListArtifactFilesResponse], error)
 }
 
 // NewRunServiceHandler builds an HTTP handler from the service implementation. It returns the path
@@ -913,6 +933,13 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
 		connect.WithHandlerOptions(opts...),
 	)
+	runServiceListArtifactFilesHandler := connect.NewUnaryHandler(
+		RunServiceListArtifactFilesProcedure,
+		svc.ListArtifactFiles,
+		connect.WithSchema(runServiceMethods.ByName("ListArtifactFiles")),
+		connect.WithIdempotency(connect.IdempotencyNoSideEffects),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/switchyard.v1.RunService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case RunServiceSubmitRunProcedure:
@@ -981,6 +1008,8 @@ func NewRunServiceHandler(svc RunServiceHandler, opts ...connect.HandlerOption) 
 			runServiceRejectRunHandler.ServeHTTP(w, r)
 		case RunServiceListInstancesProcedure:
 			runServiceListInstancesHandler.ServeHTTP(w, r)
+		case RunServiceListArtifactFilesProcedure:
+			runServiceListArtifactFilesHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}
@@ -1120,4 +1149,8 @@ func (UnimplementedRunServiceHandler) RejectRun(context.Context, *connect.Reques
 
 func (UnimplementedRunServiceHandler) ListInstances(context.Context, *connect.Request[v1.ListInstancesRequest]) (*connect.Response[v1.ListInstancesResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ListInstances is not implemented"))
+}
+
+func (UnimplementedRunServiceHandler) ListArtifactFiles(context.Context, *connect.Request[v1.ListArtifactFilesRequest]) (*connect.Response[v1.ListArtifactFilesResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.RunService.ListArtifactFiles is not implemented"))
 }
