@@ -26,26 +26,12 @@ machine with everything that was installed in it.`,
 	return cmd
 }
 
-// sizeText formats a size for people.
-func sizeText(bytes int64) string {
-	const kib, mib, gib = 1 << 10, 1 << 20, 1 << 30
-	switch {
-	case bytes >= gib:
-		return fmt.Sprintf("%.1f GiB", float64(bytes)/gib)
-	case bytes < kib:
-		return fmt.Sprintf("%d B", bytes)
-	case bytes < mib/10:
-		return fmt.Sprintf("%.1f KiB", float64(bytes)/kib)
-	}
-	return fmt.Sprintf("%.1f MiB", float64(bytes)/mib)
-}
-
 // environmentSize formats the size of an environment for people, or returns "" if nothing of it is stored.
 func environmentSize(e *v1.Environment) string {
 	if e.GetSize() == 0 {
 		return ""
 	}
-	return sizeText(e.GetSize())
+	return words.Size(e.GetSize())
 }
 
 // environmentSource returns the task or image that an environment was created from.
@@ -65,5 +51,5 @@ func environmentNote(e *v1.Environment) string {
 	case v1.EnvironmentFailed:
 		return words.OneLine(fmt.Sprintf("version %d was not created%s", next.GetVersion(), because(next.GetError())))
 	}
-	return words.OneLine(strings.TrimSpace(fmt.Sprintf("version %d is being created, %s stored%s", next.GetVersion(), sizeText(next.GetSize()), because(next.GetError()))))
+	return words.OneLine(strings.TrimSpace(fmt.Sprintf("version %d is being created, %s stored%s", next.GetVersion(), words.Size(next.GetSize()), because(next.GetError()))))
 }

@@ -9,6 +9,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
 	"switchyard/cli/output"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -98,7 +99,7 @@ func (f *envFlags) run(ctx context.Context, sys *system, a *client.Client, args 
 		if e, err = awaitEnvironment(ctx, sys, a, e); err != nil {
 			return err
 		}
-		fmt.Fprintf(sys.screen, "environment %s (version %d) is ready, %s; tasks use it with environment: %[1]s\n", e.GetName(), e.GetVersion(), sizeText(e.GetSize()))
+		fmt.Fprintf(sys.screen, "environment %s (version %d) is ready, %s; tasks use it with environment: %[1]s\n", e.GetName(), e.GetVersion(), words.Size(e.GetSize()))
 	}
 	if f.format.Value == output.JSON {
 		return output.WriteMessage(sys.stdout, e)

@@ -97,7 +97,7 @@ func (p *envProgress) draw(size int64) {
 	if p.sys.stderrTerminal {
 		took := max(p.sys.now().Sub(p.begun).Seconds(), 0.001)
 		// A failure to draw must not end the wait.
-		_ = p.sys.screen.Draw([]string{fmt.Sprintf("stored %s, %s/s", sizeText(size), sizeText(int64(float64(size)/took)))})
+		_ = p.sys.screen.Draw([]string{fmt.Sprintf("stored %s, %s/s", words.Size(size), words.Size(int64(float64(size)/took)))})
 	}
 }
 

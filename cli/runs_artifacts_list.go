@@ -72,7 +72,7 @@ func newRunsArtifactsList(sys *system) *cobra.Command {
 		rows: func(all []taskArtifact) [][]string {
 			rows := [][]string{{"TASK", "NAME", "SIZE", "FILES", "DIGEST"}}
 			for _, a := range all {
-				rows = append(rows, []string{a.task, words.OneLine(a.GetName()), sizeText(a.GetSize()), strconv.Itoa(int(a.GetFiles())), a.GetDigest()})
+				rows = append(rows, []string{a.task, words.OneLine(a.GetName()), words.Size(a.GetSize()), strconv.Itoa(int(a.GetFiles())), a.GetDigest()})
 			}
 			return rows
 		},

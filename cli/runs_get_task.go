@@ -85,7 +85,7 @@ func describeTask(w io.Writer, run, name, item string, t *v1.Task, sys *system) 
 		rows = append(rows, []string{"used", fmt.Sprintf("%.1f s of CPU, %.0f MiB at most", r.GetCpuSeconds(), r.GetPeakMemoryMb())})
 	}
 	for _, a := range r.GetArtifacts() {
-		rows = append(rows, []string{"artifact", fmt.Sprintf("%s, %s in %s (switchyard runs artifacts get %s %s %s)", a.GetName(), sizeText(a.GetSize()), words.Count(int(a.GetFiles()), "file"), run, output.ShellWord(name), output.ShellWord(a.GetName()))})
+		rows = append(rows, []string{"artifact", fmt.Sprintf("%s, %s in %s (switchyard runs artifacts get %s %s %s)", a.GetName(), words.Size(a.GetSize()), words.Count(int(a.GetFiles()), "file"), run, output.ShellWord(name), output.ShellWord(a.GetName()))})
 	}
 	rows = append(rows, []string{"warning", r.GetWarning()}, []string{"agent", agentText(r.GetAgent())})
 	said := rows[:0]

@@ -21,11 +21,11 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// leaveArtifact shows a task of a scripted run as completed with an artifact of three files, and returns the artifact.
-func (f *fixture) leaveArtifact(t *testing.T, run, task string, large []byte) *v1.Artifact {
+// leaveArtifact shows a task of a scripted run as completed with an artifact of some files, and returns the artifact.
+func (f *fixture) leaveArtifact(t *testing.T, run, task string, files map[string][]byte) *v1.Artifact {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string][]byte{"page.html": []byte("<script>alert(1)</script>"), "data.bin": large, "sub/empty": nil} {
+	for name, content := range files {
 		file := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, content, 0o644)); err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestArtifactsAreDownloaded(t *testing.T) {
 	f.client = f.dialAs(t, owner)
 	run := f.submit(t, "files")
 	large := bytes.Repeat([]byte("0123456789abcdef"), 300_000)
-	a := f.leaveArtifact(t, run, "build", large)
+	a := f.leaveArtifact(t, run, "build", map[string][]byte{"page.html": []byte("<script>alert(1)</script>"), "data.bin": large, "sub/empty": nil})
 	path := "/v1/runs/" + run + "/tasks/build/artifacts/app"
 
 	var whole download
@@ -179,6 +179,72 @@ func TestArtifactsAreDownloaded(t *testing.T) {
 	for _, path := range []string{"/v1/runs/" + run, "/v1/runs/" + run + "?brief=true", "/v1/runs/" + run + "/tasks/build", "/v1/runs/" + run + "/tasks"} {
 		if got := f.download(t, owner, http.MethodGet, path); !strings.Contains(string(got.body), a.GetDigest()) || strings.Contains(string(got.body), a.GetManifest()) {
 			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)
+		}
+	}
+}
+
+// TestPageShowsArtifacts reads the page of an artifact with hostile names, and the previews and downloads of its files.
+func TestPageShowsArtifacts(t *testing.T) {
+	t.Parallel()
+	f := startLocked(t, t.TempDir())
+	owner, _ := f.token(t, "carol", v1.RoleUser)
+	other, _ := f.token(t, "dave", v1.RoleUser)
+	f.client = f.dialAs(t, owner)
+	run := f.submit(t, "files")
+	odd := "a\u202e\x1b[31m\n<img src=x onerror=alert(1)>&?#%2e.txt"
+	png := []byte("\x89PNG\r\n\x1a\nrest")
+	script := []byte("<html><script>alert(1)</script></html>")
+	files := map[string][]byte{
+		odd: []byte("odd\n"), "page.html": script, "page": script, "page.js": script, "picture.png": png, "picture.html": png, "drawing.svg": []byte("<svg/>"),
+		"data.bin": {0, 1, 2}, "large.txt": bytes.Repeat([]byte("x"), 5<<20+1),
+	}
+	a := f.leaveArtifact(t, run, "build", files)
+	path := "/ui/runs/" + run + "/tasks/build/artifacts/app"
+	var page download
+	eventually(t, "the artifact is there", func() bool {
+		page = f.download(t, owner, http.MethodGet, path)
+		return page.StatusCode == http.StatusOK
+	})
+	if text := string(page.body); !strings.Contains(text, a.GetDigest()) || !strings.Contains(text, "&lt;img") || strings.Contains(text, "<img") || strings.ContainsAny(text, "\u202e\x1b") || !strings.Contains(text, "5.0 MiB in 9 files") {
+		t.Errorf("the page is %s", text)
+	}
+	for name, want := range map[string]struct {
+		status int
+		kind   string
+	}{
+		odd: {200, "text/plain; charset=utf-8"}, "page.html": {200, "text/html; charset=utf-8"}, "page": {200, "text/plain; charset=utf-8"}, "page.js": {200, "text/plain; charset=utf-8"},
+		"picture.png": {200, "image/png"}, "picture.html": {200, "image/png"}, "drawing.svg": {200, "image/svg+xml"},
+		"data.bin": {415, "text/plain; charset=utf-8"}, "large.txt": {413, "text/plain; charset=utf-8"}, "none": {404, "text/plain; charset=utf-8"}, "": {404, "text/plain; charset=utf-8"},
+	} {
+		query := "?file=" + url.QueryEscape(name)
+		got := f.download(t, owner, http.MethodGet, path+"/preview"+query)
+		policy := got.Header.Get("Content-Security-Policy")
+		if got.StatusCode != want.status || got.Header.Get("Content-Type") != want.kind || got.Header.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(policy, "sandbox; default-src 'none';") || strings.Contains(policy, "allow-") {
+			t.Errorf("the preview of %q: %d %v %.100s", name, got.StatusCode, got.Header, got.body)
+		}
+		if want.status == 200 && !bytes.Equal(got.body, files[name]) {
+			t.Errorf("the preview of %q is %.100q", name, got.body)
+		}
+		if frame := f.download(t, owner, http.MethodGet, path+query); name != "" && !strings.Contains(string(frame.body), `<iframe class="preview" sandbox src="`) {
+			t.Errorf("the page of %q has no sandboxed frame: %.3000s", name, frame.body)
+		}
+		if name == "" || name == "none" {
+			continue
+		}
+		file := f.download(t, owner, http.MethodGet, path+"/download"+query)
+		if file.StatusCode != http.StatusOK || !bytes.Equal(file.body, files[name]) || !strings.HasPrefix(file.Header.Get("Content-Disposition"), "attachment") || file.Header.Get("Content-Security-Policy") != "sandbox" {
+			t.Errorf("the download of %q: %d %v", name, file.StatusCode, file.Header)
+		}
+		if part := f.download(t, owner, http.MethodGet, path+"/download"+query, "Range", "bytes=1-1"); part.StatusCode != http.StatusPartialContent || !bytes.Equal(part.body, files[name][1:2]) {
+			t.Errorf("a range of %q: %d %.100q", name, part.StatusCode, part.body)
+		}
+	}
+	if whole := f.download(t, owner, http.MethodGet, path+"/download"); whole.Header.Get("Content-Type") != "application/x-tar" || !bytes.Equal(whole.body, f.download(t, owner, http.MethodGet, strings.Replace(path, "/ui/", "/v1/", 1)).body) {
+		t.Errorf("the archive has the headers %v", whole.Header)
+	}
+	for _, below := range []string{"", "/download", "/preview?file=page.html"} {
+		if got := f.download(t, other, http.MethodGet, path+below); got.StatusCode != http.StatusNotFound || strings.Contains(string(got.body), "alert") {
+			t.Errorf("another user gets %q: %d %s", below, got.StatusCode, got.body)
 		}
 	}
 }

@@ -12,7 +12,7 @@
 // (Page.Rows). The content of a block must not depend on the time at which it is rendered; the script keeps times current.
 //
 // Every response forbids scripts and styles other than those of the gateway itself. html/template escapes user-supplied
-// text.
+// text. Only the preview of a file of an artifact has a policy of its own (previewPolicy).
 //
 // Of this module it may import proto, docs, docs/site, drawing/graph, drawing/report, drawing/svg, drawing/timeline, drawing/words, gateway/auth,
 // gateway/edge, gateway/eventstream, gateway/inprocess, gateway/rpcerror, workflows/cron, workflows/definition, workflows/names,

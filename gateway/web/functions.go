@@ -23,6 +23,8 @@ var functions = template.FuncMap{
 	"runURL":      runURL,
 	"taskURL":     taskURL,
 	"nodeURL":     nodeURL,
+	"artifactURL": artifactURL,
+	"size":        words.Size,
 	"set":         withParameter,
 	"workflowURL": workflowURL,
 	"scheduleURL": scheduleURL,

@@ -29,7 +29,7 @@ type resultView struct {
 
 // Has reports whether there is any result to show.
 func (r resultView) Has() bool {
-	return r.HasExit() || r.GetAgent() != nil || r.CPU != "" || len(r.Objects)+len(r.Streams) > 0
+	return r.HasExit() || r.GetAgent() != nil || r.CPU != "" || len(r.Objects)+len(r.Streams)+len(r.GetArtifacts()) > 0
 }
 
 // HasExit reports whether a process has exited with a code.

@@ -13,6 +13,7 @@ var views = []view{
 	{pattern: "/ui/runs/{run}/tasks/{task}", parameters: taskParameters, isPersonal: true, open: openTask, fill: fillTask},
 	{pattern: "/ui/runs/{run}/tasks/{task}/log", parameters: append([]string{"tab"}, logParameters...), follow: followLog},
 	{pattern: "/ui/runs/{run}/tasks/{task}/log/search", parameters: searchParameters, open: openLogSearch},
+	{pattern: "/ui/runs/{run}/tasks/{task}/artifacts/{artifact}", parameters: []string{fileParameter, "page"}, open: openArtifact},
 	{pattern: "/ui/workflows", parameters: []string{"search", "page"}, open: openWorkflows},
 	{pattern: "/ui/workflows/{workflow}", open: openWorkflow},
 	{pattern: "/ui/schedules", parameters: []string{"page"}, open: openSchedules},

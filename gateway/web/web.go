@@ -21,7 +21,7 @@ const docsPath = "/docs/"
 
 // Config holds the dependencies and limits of a Web.
 type Config struct {
-	// Calls serves the services, Streams the server-sent events of logs.
+	// Calls serves the services, Streams the server-sent events of logs and the artifacts.
 	Calls, Streams http.Handler
 	// Feeds keeps the views up to date. Web does not close it.
 	Feeds *live.Feeds
@@ -68,6 +68,8 @@ func New(c Config) *Web {
 		mux.Handle("POST "+f.pattern, w.serveForm(f, true))
 	}
 	mux.HandleFunc("GET /ui/runs/{run}/tasks/{task}/download/{what}", w.serveDownload)
+	mux.HandleFunc("GET /ui/runs/{run}/tasks/{task}/artifacts/{artifact}/"+contentDownload, w.serveArtifact)
+	mux.HandleFunc("GET /ui/runs/{run}/tasks/{task}/artifacts/{artifact}/"+contentPreview, w.servePreview)
 	mux.HandleFunc("GET /ui/live", w.serveStream)
 	mux.HandleFunc("GET /ui/runs/{run}/report", w.serveReport)
 	mux.HandleFunc("POST /ui/actions/{verb}", w.serveAction)
@@ -111,7 +113,7 @@ func (w *Web) isLocked() bool { return w.Lock.Authenticator != nil }
 // protect restricts browsers to content from the gateway itself.
 func protect(next http.Handler) http.Handler {
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; " +
-		"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+		"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-src 'self'; frame-ancestors 'none'"
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
