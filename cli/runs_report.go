@@ -17,7 +17,8 @@ func newRunsReport(sys *system) *cobra.Command {
 		Use:   "report RUN > FILE",
 		Short: "Write an HTML report of a run: graph, timeline, tasks and failures",
 		Long: `Writes an HTML report of a run to standard output: its graph, its timeline, a table of
-its tasks, the failed tasks with their errors and last 20 lines of output, and the inputs.
+its tasks, the failed tasks with their errors and last 20 lines of output, the artifacts
+with links to the page of the gateway, and the inputs.
 The report is a single file that needs no network and no scripts. Large fan-outs are
 summed up as counts over time, and at most 30 failures are shown.
 
@@ -33,7 +34,7 @@ summed up as counts over time, and at most 30 failures are shown.
 		if err != nil {
 			return err
 		}
-		r := report.Report{Run: d.run, Nodes: d.nodes, Layout: d.layout, Rows: d.rows, Axis: d.axis, Now: sys.now().In(sys.zone)}
+		r := report.Report{Run: d.run, Nodes: d.nodes, Layout: d.layout, Rows: d.rows, Axis: d.axis, Now: sys.now().In(sys.zone), PageURL: a.URL()}
 		order := make([]string, 0, len(d.nodes))
 		for _, i := range d.layout.Order {
 			order = append(order, d.nodes[i].Name)

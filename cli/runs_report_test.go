@@ -14,11 +14,12 @@ func TestRunsReport(t *testing.T) {
 	for i := range 25 {
 		f.lines = append(f.lines, &v1.LogLine{Task: "each[4]", Stream: "stderr", Text: fmt.Sprintf("line %d", i)})
 	}
+	f.run.Tasks["each"].Result = &v1.TaskResult{Artifacts: []*v1.Artifact{{Name: "app"}}}
 	got := run(t, "runs", "report", "last", "--gateway", f.url)
 	if got.code != 0 || got.stderr != "" {
 		t.Fatalf("%+v", got)
 	}
-	for _, want := range []string{"<!doctype html>", `id="t-each[4]"`, `id="n-each"`, "exit code 3", "line 24\n", "line 5\n"} {
+	for _, want := range []string{"<!doctype html>", `id="t-each[4]"`, `id="n-each"`, "exit code 3", "line 24\n", "line 5\n", `href="` + f.url + "/ui/runs/" + f.run.GetId() + "/tasks/each/artifacts/app"} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("no %q", want)
 		}

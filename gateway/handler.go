@@ -141,7 +141,7 @@ func (g *Gateway) Handler() http.Handler {
 	lock := auth.Lock{Authenticator: g.config.Authenticator, ActorHeader: names.ActorHeader, OnRefused: g.recorder.NoteRequest}
 	streams := g.sse.Wrap(dispatchByMux(rpc, rpc, door))
 	page := web.New(web.Config{
-		Calls: rpc, Streams: dispatchByMux(others, others, streams), Feeds: g.views, Lock: lock, Bounds: g.bounds, FourEyes: g.config.FourEyes, Version: g.config.Version, Now: g.config.Now, Log: g.config.Logger,
+		Calls: rpc, Streams: dispatchByMux(others, others, streams), Feeds: g.views, Lock: lock, Bounds: g.bounds, FourEyes: g.config.FourEyes, ExternalURL: g.config.ExternalURL, Version: g.config.Version, Now: g.config.Now, Log: g.config.Logger,
 		Stopping: g.stopping, KeepAlive: g.sse.KeepAlive, WriteTimeout: g.sse.WriteTimeout,
 	})
 	bounded := g.bounds.Protect(page.Wrap(lock.Middleware(streams)))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"net/url"
 	"strings"
 	"time"
 
@@ -26,7 +27,7 @@ const (
 	// maxLine bounds a line, and maxValues an input or context, in characters.
 	maxLine   = 300
 	maxValues = 20_000
-	// maxTasks bounds the tasks in the table and the rows in the timeline.
+	// maxTasks bounds the tasks in the table, the rows in the timeline and the artifacts.
 	maxTasks = 1000
 )
 
@@ -40,6 +41,8 @@ type Report struct {
 	// Failures are the first MaxFailures of all FailureCount failed tasks and instances.
 	Failures     []Failure
 	FailureCount int
+	// PageURL is the URL at which people open the page, to which artifacts lead, or "" if it is not known.
+	PageURL string
 	// Now is the time of the report. Its location is the time zone of all times in the report.
 	Now time.Time
 }
@@ -75,6 +78,8 @@ type view struct {
 	Timeline, Legend    template.HTML
 	Tasks               []taskRow
 	MoreTasks           int
+	Artifacts           []artifactRow
+	MoreArtifacts       int
 	Failures            []failureView
 	MoreFailures        int
 	Input, Context      string
@@ -86,6 +91,12 @@ type fact struct{ Name, Value string }
 type taskRow struct {
 	Name, State, Tone, Node, Attempt, Elapsed, Note string
 	Finally                                         bool
+}
+
+type artifactRow struct {
+	Task, Name, Size string
+	Files            int32
+	URL              string // "" if it is not known
 }
 
 type failureView struct {
@@ -112,6 +123,10 @@ func (r Report) view() view {
 		v.Tasks = append(v.Tasks, taskRow{name, t.GetState(), words.Tone(t), t.GetNode(), words.Attempt(t), words.Elapsed(t, r.Now), words.Note(t, r.Now), t.GetFinally()})
 	}
 	v.MoreTasks = len(order) - len(v.Tasks)
+	v.Artifacts = r.artifacts(order)
+	if v.MoreArtifacts = len(v.Artifacts) - maxTasks; v.MoreArtifacts > 0 {
+		v.Artifacts = v.Artifacts[:maxTasks]
+	}
 	for _, f := range r.Failures {
 		v.Failures = append(v.Failures, viewOf(f))
 	}
@@ -128,6 +143,21 @@ func (r Report) order() []string {
 		order = append(order, r.Nodes[i].Name)
 	}
 	return order
+}
+
+// artifacts returns what the tasks have left, in their order. Those of instances are not shown.
+func (r Report) artifacts(order []string) []artifactRow {
+	var rows []artifactRow
+	for _, name := range order {
+		for _, a := range r.Run.GetTasks()[name].GetResult().GetArtifacts() {
+			row := artifactRow{Task: name, Name: a.GetName(), Size: words.Size(a.GetSize()), Files: a.GetFiles()}
+			if r.PageURL != "" {
+				row.URL = r.PageURL + "/ui/runs/" + url.PathEscape(r.Run.GetId()) + "/tasks/" + url.PathEscape(name) + "/artifacts/" + url.PathEscape(a.GetName())
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 // facts returns the lines at the head of the report.

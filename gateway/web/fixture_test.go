@@ -74,8 +74,9 @@ func newVisitor(t *testing.T, f *servicetest.Fake, role string, changes ...func(
 func newVisitorConfig(t *testing.T, f *servicetest.Fake, feeds *live.Feeds) Config {
 	return Config{
 		Calls: f.Handler(auth.Interceptor{}), Streams: http.NotFoundHandler(), Feeds: feeds, Lock: auth.Lock{Authenticator: roleTokens{}},
-		Bounds: edge.NewBounds(edge.Limits{BodyBytes: 1 << 20, Calls: 1000, ClientCalls: 1000, Streams: 1000, ClientStreams: 1000}, 1<<20),
-		Now:    func() time.Time { return testNow }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		ExternalURL: func() string { return "https://yard.example.com" },
+		Bounds:      edge.NewBounds(edge.Limits{BodyBytes: 1 << 20, Calls: 1000, ClientCalls: 1000, Streams: 1000, ClientStreams: 1000}, 1<<20),
+		Now:         func() time.Time { return testNow }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Stopping: make(chan struct{}), KeepAlive: time.Minute, WriteTimeout: time.Minute,
 	}
 }

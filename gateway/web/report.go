@@ -40,7 +40,7 @@ func (w *Web) serveReport(rw http.ResponseWriter, r *http.Request) {
 	}
 	shown := withInstances(run, instances)
 	file := report.Report{
-		Run: run, Nodes: nodes, Layout: layout, Rows: svg.Rows(shown, nodes, layout.Order, strips(run, instances, axis, now), now), Axis: axis, Now: made,
+		Run: run, Nodes: nodes, Layout: layout, Rows: svg.Rows(shown, nodes, layout.Order, strips(run, instances, axis, now), now), Axis: axis, Now: made, PageURL: w.ExternalURL(),
 	}
 	file.Failures, file.FailureCount = report.FailuresOf(run, order, failedOf(instances))
 	for i := range file.Failures {

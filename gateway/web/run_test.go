@@ -162,10 +162,14 @@ func TestReportOfRunIsOneFile(t *testing.T) {
 	f, run := &servicetest.Fake{}, exampleRun()
 	run.State, run.CompletedAt = v1.RunFailed, after(50)
 	run.Tasks["flaky"].State, run.Tasks["flaky"].Error, run.Tasks["flaky"].CompletedAt = v1.TaskFailed, "exit code 3", after(40)
+	run.Tasks["fetch"].Result = &v1.TaskResult{Artifacts: []*v1.Artifact{{Name: "app", Size: 5, Files: 1}}}
 	servicetest.AnswerWith(f, switchyardv1connect.RunServiceGetRunProcedure, &v1.GetRunResponse{Run: run})
 	servicetest.AnswerWith(f, switchyardv1connect.RunServiceListRunLogsProcedure, &v1.ListRunLogsResponse{Items: []*v1.LogLine{{Text: "cannot reach the mirror"}}})
 	a := newVisitor(t, f, v1.RoleViewer).get("/ui/runs/nightly-1/report")
 	mustContain(t, a.header.Get("Content-Disposition"), "attachment", "nightly-1.html")
 	mustContain(t, textOf(a.doc), "nightly-1", "exit code 3", "cannot reach the mirror", "fetch", "later")
 	mustNotContain(t, a.body, "<script", "<link", "src=")
+	if got := a.link("app"); got != "https://yard.example.com/ui/runs/nightly-1/tasks/fetch/artifacts/app" {
+		t.Errorf("the artifact is at %q", got)
+	}
 }

@@ -30,6 +30,8 @@ type Config struct {
 	Bounds *edge.Bounds
 	// FourEyes refuses decisions about tasks by who submitted their run.
 	FourEyes bool
+	// ExternalURL returns the URL at which people open the page, or "" if it is not known.
+	ExternalURL func() string
 	// Version is the version of the program.
 	Version string
 	Now     func() time.Time
