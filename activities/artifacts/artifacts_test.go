@@ -23,6 +23,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	"switchyard/dev/testneeds"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -588,5 +589,39 @@ func TestDraftsOfClosedRunsProtectNothing(t *testing.T) {
 	}
 	if sweepAs(t, s, false); chunks(t, s) != 0 {
 		t.Error("a chunk of a closed run is left")
+	}
+}
+
+// TestListsOfInstancesAreBounded checks that the artifacts of 50,000 instances fit into a list, and that a larger list is left out rather
+// than cut.
+func TestListsOfInstancesAreBounded(t *testing.T) {
+	t.Parallel()
+	all := &historyv1.InstanceArtifacts{}
+	add := func(n int) {
+		for len(all.List) < n {
+			i := len(all.List)
+			all.List = append(all.List, &historyv1.InstanceArtifact{Position: int32(i), Artifact: &v1.Artifact{
+				Name: "part", Size: int64(i), Files: 1, Digest: fmt.Sprintf("sha256:%x", noise(32, uint64(i))),
+				Manifest: storekey.Artifact("ci-0k/c", 0, fmt.Sprintf("each[%d]", i), int32(i%7), "part"),
+			}})
+		}
+	}
+	add(50_000)
+	packed, err := artifacts.PackInstances(all)
+	if err != nil || packed == nil {
+		t.Fatalf("50,000 artifacts: %d bytes, %v", len(packed), err)
+	}
+	if got, err := artifacts.UnpackInstances(packed); err != nil || !proto.Equal(got, all) {
+		t.Errorf("the list has changed: %v", err)
+	}
+	if _, err := artifacts.UnpackInstances(packed[:len(packed)/2]); !errors.Is(err, artifacts.ErrInvalid) {
+		t.Errorf("half of a list: %v", err)
+	}
+	add(200_000)
+	if packed, err := artifacts.PackInstances(all); packed != nil || err != nil {
+		t.Errorf("200,000 artifacts: %d bytes, %v", len(packed), err)
+	}
+	if got, err := artifacts.UnpackInstances(nil); err != nil || len(got.GetList()) > 0 {
+		t.Errorf("of no list: %v, %v", got, err)
 	}
 }

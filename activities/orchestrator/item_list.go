@@ -13,7 +13,7 @@ import (
 // idempotent.
 func (c *Control) keepList(ctx context.Context, home string, list *historyv1.ItemList, stored bool) (*historyv1.Items, error) {
 	if !stored && proto.Size(list) <= results.MaxInline {
-		items := &historyv1.Items{States: list.GetStates()}
+		items := &historyv1.Items{States: list.GetStates(), Artifacts: list.GetArtifacts()}
 		if list.GetError() == "" {
 			items.List = results.ListOf(list)
 		}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/activities/artifacts"
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -29,17 +30,18 @@ const (
 	collectReads = 16
 )
 
-// Collect combines the outputs of a task's instances into one list, with the states of the instances that did not
+// Collect combines the outputs of a task's instances into one list, with their artifacts, the states of the instances that did not
 // complete and null as their output. The list is in the answer if it is small, and in the store otherwise. It is absent
-// if every instance completed without output. If the list would be too large, or a result is missing or unreadable, the
+// if every instance completed without output and artifacts. If the list would be too large, or a result is missing or unreadable, the
 // answer has the states and the reason. If the store is away, Collect returns an error.
 func (c *Control) Collect(ctx context.Context, req *historyv1.CollectRequest) (*historyv1.FanOutView, error) {
 	var view *historyv1.FanOutView
 	var list *historyv1.ItemList
+	var left *historyv1.InstanceArtifacts
 	var plain bool
 	err := c.insist(ctx, names.Home(req.GetRunId(), req.GetChain()), func() (err error) {
-		view, list = &historyv1.FanOutView{}, &historyv1.ItemList{States: map[int32]string{}}
-		plain, err = c.collect(ctx, req, view, list)
+		view, list, left = &historyv1.FanOutView{}, &historyv1.ItemList{States: map[int32]string{}}, &historyv1.InstanceArtifacts{}
+		plain, err = c.collect(ctx, req, view, list, left)
 		return err
 	})
 	if away, ok := errors.AsType[awayError](err); ok {
@@ -51,19 +53,25 @@ func (c *Control) Collect(ctx context.Context, req *historyv1.CollectRequest) (*
 	switch {
 	case err != nil:
 		view.Error, list.Items, list.Error = err.Error(), nil, err.Error()
-	case plain:
+	case plain && len(left.GetList()) == 0:
 		return view, nil
+	}
+	if list.Artifacts, err = artifacts.PackInstances(left); err != nil {
+		return nil, err
 	}
 	view.Outputs, err = c.keepList(ctx, names.Home(req.GetRunId(), req.GetChain()), list, req.GetStored())
 	return view, err
 }
 
-// collect fills the list and counts the instances. It reports whether all instances completed without output.
-func (c *Control) collect(ctx context.Context, req *historyv1.CollectRequest, view *historyv1.FanOutView, list *historyv1.ItemList) (plain bool, err error) {
+// collect fills the list and the artifacts, and counts the instances. It reports whether all instances completed without output.
+func (c *Control) collect(ctx context.Context, req *historyv1.CollectRequest, view *historyv1.FanOutView, list *historyv1.ItemList, left *historyv1.InstanceArtifacts) (plain bool, err error) {
 	if len(req.GetPartitions()) > 0 {
-		return c.collectParts(ctx, req, view, list)
+		return c.collectParts(ctx, req, view, list, left)
 	}
 	for i, item := range req.GetItems() {
+		for _, a := range item.GetArtifacts() {
+			left.List = append(left.List, &historyv1.InstanceArtifact{Position: int32(i), Artifact: a})
+		}
 		if item.GetState() != v1.TaskCompleted {
 			list.States[int32(i)] = item.GetState()
 		}
@@ -189,9 +197,9 @@ func (s *collection) name(req *historyv1.CollectRequest, position int) string {
 	return fmt.Sprintf("%s[%d]", s.task, int(req.GetFrom())+position)
 }
 
-// collectParts combines the lists of parts into one. If a part has no outputs to give, the states of all parts are listed
-// regardless.
-func (c *Control) collectParts(ctx context.Context, req *historyv1.CollectRequest, view *historyv1.FanOutView, list *historyv1.ItemList) (plain bool, err error) {
+// collectParts combines the lists of parts into one. If a part has no outputs to give, the states and artifacts of all parts are
+// listed regardless.
+func (c *Control) collectParts(ctx context.Context, req *historyv1.CollectRequest, view *historyv1.FanOutView, list *historyv1.ItemList, left *historyv1.InstanceArtifacts) (plain bool, err error) {
 	plain = true
 	room := maxCollectedBytes
 	var refused error
@@ -214,6 +222,14 @@ func (c *Control) collectParts(ctx context.Context, req *historyv1.CollectReques
 			}
 			for k, state := range stored.GetStates() {
 				list.States[first+k] = state
+			}
+			some, err := artifacts.UnpackInstances(stored.GetArtifacts())
+			if err != nil {
+				return false, fmt.Errorf("read the artifacts of %s from instance %d on: %w", req.GetTask(), req.GetFrom()+first, err)
+			}
+			for _, one := range some.GetList() {
+				one.Position += first
+				left.List = append(left.List, one)
 			}
 			if stored.GetError() != "" {
 				refused = cmp.Or(refused, errors.New(stored.GetError()))

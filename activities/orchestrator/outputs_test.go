@@ -2,11 +2,13 @@ package orchestrator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"switchyard/activities/artifacts"
 	"switchyard/activities/results"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
@@ -143,5 +145,54 @@ func TestCollectRefuses(t *testing.T) {
 	}
 	if view, err := c.Collect(t.Context(), &historyv1.CollectRequest{RunId: "r-1", Task: "each", Items: []*historyv1.CollectItem{{State: "completed", Record: storekey.Result("r-1", 0, "each[0]", 0)}}}); err == nil {
 		t.Errorf("with a store that is closed: %v", view)
+	}
+}
+
+// TestCollectListsArtifacts checks that the artifacts of instances are listed by position, those of parts one after another, also if
+// their outputs are too large.
+func TestCollectListsArtifacts(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	listed := func(view *historyv1.FanOutView) (all []string) {
+		t.Helper()
+		var lists results.ListCache
+		list, err := lists.All(t.Context(), c.Store, view.GetOutputs())
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, err := artifacts.UnpackInstances(list.GetArtifacts())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range left.GetList() {
+			all = append(all, fmt.Sprintf("%d %s %s", one.GetPosition(), one.GetArtifact().GetName(), one.GetArtifact().GetManifest()))
+		}
+		return all
+	}
+	item := func(n int, names ...string) *historyv1.CollectItem {
+		item := &historyv1.CollectItem{State: v1.TaskCompleted}
+		for _, name := range names {
+			item.Artifacts = append(item.Artifacts, &v1.Artifact{Name: name, Manifest: fmt.Sprintf("m%d", n)})
+		}
+		return item
+	}
+	small := collect(t, c, &historyv1.CollectRequest{Items: []*historyv1.CollectItem{item(0, "a", "b"), {State: v1.TaskFailed}, item(2, "a")}})
+	if got := listed(small); small.GetOutputs().GetKey() != "" || !slices.Equal(got, []string{"0 a m0", "0 b m0", "2 a m2"}) {
+		t.Errorf("inline: %v, %v", got, small)
+	}
+	first := collect(t, c, &historyv1.CollectRequest{Stored: true, Items: []*historyv1.CollectItem{item(0, "a"), {State: v1.TaskFailed}}})
+	large := &historyv1.CollectRequest{Stored: true, From: 4, Items: []*historyv1.CollectItem{item(4, "a")}}
+	for n := range 9 {
+		large.Items = append(large.Items, item(5+n, "a"))
+		large.Items[n+1].Output = objectOf(t, map[string]any{"text": strings.Repeat("x", 1<<20)})
+	}
+	parts := []*historyv1.CollectPartition{{Key: first.GetOutputs().GetKey(), Count: 2}, {Count: 2, State: v1.TaskSkipped}, {Key: collect(t, c, large).GetOutputs().GetKey(), Count: 10}}
+	view := collect(t, c, &historyv1.CollectRequest{Partitions: parts})
+	want := []string{"0 a m0"}
+	for n := 4; n < 14; n++ {
+		want = append(want, fmt.Sprintf("%d a m%d", n, n))
+	}
+	if got := listed(view); !slices.Equal(got, want) || !strings.Contains(view.GetError(), "larger than 8 MiB") {
+		t.Errorf("of parts: %v, %s", got, view.GetError())
 	}
 }

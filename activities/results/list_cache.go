@@ -82,7 +82,7 @@ func (l *ListCache) keep(k *keptList) {
 // All returns the list that items refers to or contains. The caller must not modify it.
 func (l *ListCache) All(ctx context.Context, s *store.Store, items *historyv1.Items) (*historyv1.ItemList, error) {
 	if items.GetKey() == "" {
-		return &historyv1.ItemList{Items: items.GetList().GetValues(), States: items.GetStates()}, nil
+		return &historyv1.ItemList{Items: items.GetList().GetValues(), States: items.GetStates(), Artifacts: items.GetArtifacts()}, nil
 	}
 	return l.read(ctx, s, items.GetKey())
 }

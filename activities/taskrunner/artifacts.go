@@ -1,10 +1,15 @@
 package taskrunner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
 
 	"switchyard/activities/artifacts"
 	"switchyard/activities/store"
@@ -48,15 +53,12 @@ func (w *work) loadArtifacts(ctx context.Context) (*historyv1.ExecuteResponse, e
 	defer root.Close()
 	defer w.attempt.progress.announce(phrase.ArtifactsWait)()
 	for _, in := range req.GetArtifacts().GetIn() {
-		found, err := upstream(req, in.GetFrom())
-		if err == nil {
-			err = w.library().Load(ctx, found, root, path.Clean(in.GetPath()))
-		}
+		err := w.loadArtifact(ctx, in, root)
 		switch {
 		case err == nil:
 		case ctx.Err() != nil:
 			return nil, err
-		case errors.Is(err, errNoArtifact), errors.Is(err, artifacts.ErrInvalid), errors.Is(err, store.ErrNotFound):
+		case errors.Is(err, errNoArtifact), errors.Is(err, errUnlisted), errors.Is(err, artifacts.ErrInvalid), errors.Is(err, store.ErrNotFound):
 			return failedArtifacts(v1.ReasonBadSpec, in, err), nil
 		default:
 			return failedArtifacts(v1.ReasonArtifacts, in, err), nil
@@ -70,17 +72,74 @@ func failedArtifacts(reason string, in *v1.ArtifactIn, err error) *historyv1.Exe
 	return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: reason, Error: text, Result: &v1.TaskResult{ExitCode: -1}}
 }
 
-// errNoArtifact means that a task upstream has left no artifact of a name.
-var errNoArtifact = errors.New("there is no such artifact")
+// errNoArtifact means that a task upstream has left no artifact of a name, and errUnlisted that those of its instances are not known.
+var (
+	errNoArtifact = errors.New("there is no such artifact")
+	errUnlisted   = errors.New("could not be listed")
+)
 
-// upstream returns the artifact <task>.<name> of a task upstream.
-func upstream(req *historyv1.ExecuteRequest, from string) (*v1.Artifact, error) {
-	task, name := v1.SplitArtifact(from)
-	view := req.GetViews()[task]
-	if found := v1.ArtifactNamed(view.GetResult().GetArtifacts(), name); found != nil {
-		return found, nil
+// loadArtifact brings the files of an artifact, or those of the artifacts of all instances of a task that has fanned out: each in a
+// folder named by the number of its instance.
+func (w *work) loadArtifact(ctx context.Context, in *v1.ArtifactIn, root *os.Root) error {
+	task, name := v1.SplitArtifact(in.GetFrom())
+	view, folder, library := w.attempt.req.GetViews()[task], path.Clean(in.GetPath()), w.library()
+	if view.GetFanOut() == nil {
+		found := v1.ArtifactNamed(view.GetResult().GetArtifacts(), name)
+		if found == nil {
+			return fmt.Errorf("task %s is %s: %w", task, view.GetState(), errNoArtifact)
+		}
+		return library.Load(ctx, found, root, folder)
 	}
-	return nil, fmt.Errorf("task %s is %s: %w", task, view.GetState(), errNoArtifact)
+	all, err := w.instanceArtifacts(ctx, task, name, view.GetFanOut())
+	if err != nil {
+		return err
+	}
+	if err := root.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(instancesAtOnce)
+	for _, one := range all {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			number := strconv.Itoa(int(one.GetPosition()))
+			if err := library.Load(ctx, one.GetArtifact(), root, path.Join(folder, number)); err != nil {
+				return fmt.Errorf("instance %s: %w", number, err)
+			}
+			library.Progress()
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// instancesAtOnce is the number of artifacts of instances that are fetched concurrently. Each holds up to four chunks in memory.
+const instancesAtOnce = 4
+
+// instanceArtifacts returns the artifacts of a name that the instances of a task have left. Instances that did not complete have none.
+func (w *work) instanceArtifacts(ctx context.Context, task, name string, view *historyv1.FanOutView) (all []*historyv1.InstanceArtifact, err error) {
+	reader, list := w.node.inputReader(), &historyv1.ItemList{}
+	if err := reader.records.insist(ctx, func() (err error) {
+		list, err = reader.lists.All(ctx, reader.records.store, view.GetOutputs())
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	left, err := artifacts.UnpackInstances(list.GetArtifacts())
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range left.GetList() {
+		if one.GetArtifact().GetName() == name {
+			all = append(all, one)
+		}
+	}
+	if completed := int(view.GetCount()) - len(list.GetStates()); len(all) < completed {
+		return nil, fmt.Errorf("the artifacts of the %d completed instances of %s %w: %s", completed, task, errUnlisted, cmp.Or(view.GetError(), "there are too many"))
+	}
+	return all, nil
 }
 
 // saveArtifacts stores what a completed member has left, and adds it to the answer. A member whose artifacts cannot be stored, or not

@@ -232,7 +232,7 @@ func (b *batch) result(m *member, res *historyv1.ExecuteResponse) *historyv1.Mem
 	}
 	result := res.GetResult()
 	if res.GetState() == v1.TaskCompleted && res.GetRecord() == "" && result.GetStdout() == "" && result.GetStderr() == "" &&
-		len(result.GetOutput().GetFields()) == 0 && len(result.GetContextUpdate().GetFields()) == 0 && result.GetContainer() == "" {
+		len(result.GetOutput().GetFields()) == 0 && len(result.GetContextUpdate().GetFields()) == 0 && result.GetContainer() == "" && len(result.GetArtifacts()) == 0 {
 		return r
 	}
 	r.State, r.Reason, r.Error, r.Result, r.Record = res.GetState(), res.GetReason(), res.GetError(), result, res.GetRecord()

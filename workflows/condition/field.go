@@ -25,6 +25,10 @@ func groupFields() []string { return append(fanOutFields(), "exitCode", "state",
 func (s Scope) field(expr string, r reading) *Error {
 	_, group := slices.BinarySearch(s.FanOut, r.task)
 	switch {
+	case r.isArtifact && group:
+		return s.groupArtifacts(expr, r.task, r.field, r.at)
+	case r.isArtifact:
+		return s.artifact(expr, r)
 	case r.short && group:
 		hint := ""
 		if slices.Contains(groupFields(), r.field) {
@@ -38,6 +42,8 @@ func (s Scope) field(expr string, r reading) *Error {
 	case group && !slices.Contains(groupFields(), r.field):
 		hint := "it has " + strings.Join(groupFields(), ", ")
 		switch r.field {
+		case artifactsField:
+			return s.groupArtifacts(expr, r.task, "NAME", r.at)
 		case "output", "result":
 			hint = fmt.Sprintf("%s.outputs[0] is the output of its first instance", spell(r.variable, r.task))
 		}
@@ -50,6 +56,28 @@ func (s Scope) field(expr string, r reading) *Error {
 		return errorAt(expr, r.at, hint, "%s does not fan out: only a task with parallel or foreach has %s", r.task, r.field)
 	}
 	return nil
+}
+
+// groupArtifacts returns the error of an expression that reads the artifacts of a task that fans out.
+func (s Scope) groupArtifacts(expr, task, name string, at int) *Error {
+	hint := fmt.Sprintf("a task finds those of all instances by artifacts: {in: [{from: %s.%s}]}", task, name)
+	return errorAt(expr, at, hint, "%s fans out, and expressions do not see the artifacts of instances", task)
+}
+
+// artifact checks that a task leaves the artifact that an expression reads.
+func (s Scope) artifact(expr string, r reading) *Error {
+	names := s.Artifacts[r.task]
+	if s.Artifacts == nil || slices.Contains(names, r.field) {
+		return nil
+	}
+	hint := nearest.DidYouMean(r.field, names)
+	switch {
+	case len(names) == 0:
+		hint = "add artifacts: {out: [{name: " + r.field + ", path: ...}]} to " + r.task
+	case hint == "":
+		hint = "it leaves: " + strings.Join(names, ", ")
+	}
+	return errorAt(expr, r.at, hint, "task %s leaves no artifact %s", r.task, r.field)
 }
 
 // full returns a hint for what a shorthand may have been meant for.

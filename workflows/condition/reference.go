@@ -13,13 +13,14 @@ import (
 
 // reading is one place where an expression reads `parent`, or an input of the run.
 type reading struct {
-	variable string // that holds the task: parent or tasks
-	task     string // empty if only a value decides which task is read
-	offset   int    // of the name, in bytes of the expression as written
-	field    string // field selected from the task; empty if there is none or it is not known statically
-	at       int    // offset of the field
-	short    bool   // written without `parent`: a field of the output
-	isInput  bool   // `field` is an input of the run, and no task is read
+	variable   string // that holds the task: parent or tasks
+	task       string // empty if only a value decides which task is read
+	offset     int    // of the name, in bytes of the expression as written
+	field      string // field selected from the task; empty if there is none or it is not known statically
+	at         int    // offset of the field
+	short      bool   // written without `parent`: a field of the output
+	isInput    bool   // `field` is an input of the run, and no task is read
+	isArtifact bool   // `field` is an artifact of the task
 }
 
 // references walks a parsed expression and lists what it reads, in the order of the text. It expands shorthands (discover.files
@@ -97,6 +98,11 @@ func (r *references) selection(e ast.Expr, depth int) *Error {
 		r.found = append(r.found, found)
 		return nil
 	}
+	if found, ok := r.artifacts(s.Operand()); ok {
+		found.field, found.at = s.FieldName(), r.name(e, s.FieldName())
+		r.found = append(r.found, found)
+		return nil
+	}
 	if isRunInput(s.Operand()) {
 		r.found = append(r.found, reading{offset: r.name(e, s.FieldName()), field: s.FieldName(), isInput: true})
 		return nil
@@ -133,6 +139,23 @@ func (r *references) task(e ast.Expr) (found reading, ok bool) {
 		}
 	}
 	return reading{}, false
+}
+
+// artifacts returns the reading of the task to which the artifacts that an expression names belong. ok is false if it names none.
+func (r *references) artifacts(e ast.Expr) (found reading, ok bool) {
+	if e.Kind() != ast.SelectKind || e.AsSelect().FieldName() != artifactsField || e.AsSelect().IsTestOnly() {
+		return reading{}, false
+	}
+	of := e.AsSelect().Operand()
+	if of.Kind() == ast.SelectKind && of.AsSelect().FieldName() == "result" && !of.AsSelect().IsTestOnly() {
+		if found, ok = r.task(of.AsSelect().Operand()); ok {
+			found.isArtifact = true
+			return found, true
+		}
+	}
+	found, ok = r.task(of)
+	found.isArtifact = true
+	return found, ok
 }
 
 // keyed returns the operand and the key of x['key']. ok is false for other calls.
@@ -196,6 +219,11 @@ func (r *references) call(e ast.Expr, depth int) *Error {
 	c := e.AsCall()
 	if of, key, ok := keyed(c); ok {
 		at := r.offset(c.Args()[1])
+		if found, ok := r.artifacts(of); ok {
+			found.field, found.at = key, at
+			r.found = append(r.found, found)
+			return nil
+		}
 		switch {
 		case r.holderOf(of) != "":
 			r.found = append(r.found, reading{variable: r.holderOf(of), task: key, offset: at})
@@ -292,6 +320,9 @@ func (r *references) offset(e ast.Expr) int {
 	at := r.info.GetStartLocation(e.ID())
 	return r.source.offsetOf(at.Line(), at.Column())
 }
+
+// artifactsField is the field of a task or a result that holds its artifacts.
+const artifactsField = "artifacts"
 
 // name returns the offset of a selection's field. CEL places a selection at its dot, and has() at its parenthesis.
 func (r *references) name(e ast.Expr, field string) int {

@@ -24,6 +24,8 @@ type Scope struct {
 	Tasks []string
 	// FanOut holds the tasks of the workflow that fan out, sorted.
 	FanOut []string
+	// Artifacts holds the names of the artifacts that each task leaves; nil means that any name is allowed.
+	Artifacts map[string][]string
 	// Inputs holds the inputs that the workflow declares; nil means that any input is allowed.
 	Inputs []string
 }

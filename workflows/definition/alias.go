@@ -147,6 +147,27 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 		case "allowfailure", "ignoreerrors", "continueonfailure":
 			return "continueOnError"
 		}
+	case "switchyard.v1.Artifacts":
+		switch name {
+		case "upload", "uploads", "outputs", "output", "produces", "paths", "path", "save":
+			return "out"
+		case "download", "downloads", "inputs", "input", "consumes", "restore":
+			return "in"
+		}
+	case "switchyard.v1.ArtifactOut":
+		switch name {
+		case "paths", "files", "file", "glob", "source", "src":
+			return "path"
+		case "ifnofilesfound", "optional":
+			return "ifNone"
+		}
+	case "switchyard.v1.ArtifactIn":
+		switch name {
+		case "name", "artifact", "source":
+			return "from"
+		case "to", "into", "dest", "destination", "target", "dir":
+			return "path"
+		}
 	case "switchyard.v1.Stop":
 		switch name {
 		case "timeout", "graceperiod", "wait":

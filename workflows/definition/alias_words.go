@@ -40,6 +40,13 @@ func aliasedWord(word string, field protoreflect.FieldDescriptor) string {
 		case "done", v1.TaskCompleted, "finished", "oncompletion":
 			return "all_done"
 		}
+	case "switchyard.v1.ArtifactOut.if_none":
+		switch word {
+		case "error":
+			return "fail"
+		case "warn", "skip":
+			return v1.IfNoneIgnore
+		}
 	case "switchyard.v1.Stop.signal":
 		return "SIG" + strings.ToUpper(word)
 	case "switchyard.v1.Notification.on":

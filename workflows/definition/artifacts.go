@@ -63,16 +63,8 @@ func (s *sight) artifactFrom(from string, p *source.Path) {
 		}
 		return
 	}
-	var names []string
-	for _, out := range v1.TaskNamed(s.def, of).GetArtifacts().GetOut() {
-		names = append(names, out.GetName())
-	}
-	switch {
-	case !slices.Contains(names, name):
-		s.Fail(s.locate(p), p, fmt.Sprintf("task %s leaves no artifact %s", of, name), artifactHint(of, name, names))
-		return
-	case slices.Contains(s.fanOut, of):
-		s.Fail(s.locate(p), p, "task "+of+" fans out, and the artifacts of instances cannot be fetched", "let a task without instances leave the artifact")
+	if !slices.Contains(s.left[of], name) {
+		s.Fail(s.locate(p), p, fmt.Sprintf("task %s leaves no artifact %s", of, name), artifactHint(of, name, s.left[of]))
 		return
 	}
 	if s.found == nil {

@@ -52,6 +52,8 @@ type sight struct {
 	graph  *graph
 	fanOut []string
 	inputs []string
+	// left holds the names of the artifacts that tasks leave.
+	left map[string][]string
 	// good holds the shapes of expressions, by kind, that are known to be valid.
 	good map[condition.Kind]map[string]bool
 	// checked is the number of expressions that had to be checked.
@@ -68,9 +70,13 @@ type sight struct {
 }
 
 func newSight(d *decoder, def *v1.Definition, g *graph) *sight {
-	s := &sight{decoder: d, def: def, graph: g, good: map[condition.Kind]map[string]bool{}}
+	s := &sight{decoder: d, def: def, graph: g, left: map[string][]string{}, good: map[condition.Kind]map[string]bool{}}
 	for _, name := range g.names {
-		if task := v1.TaskNamed(def, name); task.GetParallel() != nil || task.GetForeach() != nil {
+		task := v1.TaskNamed(def, name)
+		for _, out := range task.GetArtifacts().GetOut() {
+			s.left[name] = append(s.left[name], out.GetName())
+		}
+		if task.GetParallel() != nil || task.GetForeach() != nil {
 			s.fanOut = append(s.fanOut, name)
 		}
 	}
@@ -124,7 +130,11 @@ func (s *sight) check(kind condition.Kind, text string, count int, p *source.Pat
 		s.found = &historyv1.ConditionReferences{}
 	}
 	of := s.kindOf(kind)
-	shape, named, hasShape := shapeOf(text, s.isInFinally(), s.mark)
+	mark := s.mark
+	if strings.Contains(text, "artifacts") {
+		mark = func(task string) string { return s.mark(task) + ":" + strings.Join(s.left[task], ",") }
+	}
+	shape, named, hasShape := shapeOf(text, s.isInFinally(), mark)
 	slices.Sort(named)
 	if hasShape && s.good[of][shape] && s.mayRead(named) {
 		s.reads(kind, named)
@@ -135,7 +145,7 @@ func (s *sight) check(kind condition.Kind, text string, count int, p *source.Pat
 		return false
 	}
 	tasks, err := ask(condition.Scope{
-		Kind: of, Task: s.graph.names[s.number], Ancestors: s.above(), Ended: s.ended(), Tasks: s.graph.names, FanOut: s.fanOut, Inputs: s.inputs,
+		Kind: of, Task: s.graph.names[s.number], Ancestors: s.above(), Ended: s.ended(), Tasks: s.graph.names, FanOut: s.fanOut, Artifacts: s.left, Inputs: s.inputs,
 	})
 	if err != nil {
 		s.badExpression(err, p)

@@ -24,7 +24,13 @@ func shortHint(message protoreflect.Name, n *source.Node) string {
 	switch {
 	case message == "Approvers":
 		return "write { names: [" + cmp.Or(text, strings.Join(itemTexts(n), ", ")) + "] }, or { roles: [operator] }"
+	case message == "Artifacts":
+		return "write { out: [{ name: files, path: " + source.Quote(append(itemTexts(n), text)[0]) + " }] }"
 	case text == "":
+	case message == "ArtifactOut":
+		return "write { name: files, path: " + source.Quote(text) + " }"
+	case message == "ArtifactIn":
+		return "write { from: " + text + " }"
 	case message == "Notification":
 		return "write { to: " + text + ", on: [failed] }"
 	case message == "RunConcurrency" && n.Kind == source.Number:

@@ -1,15 +1,20 @@
 package run_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
+	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers"
 	"switchyard/workers/workertest"
@@ -89,6 +94,86 @@ func TestAttemptWithoutItsFilesFails(t *testing.T) {
 	}
 	if n := c.Calls()["after"]; n != 0 {
 		t.Errorf("the task without its files ran %d times", n)
+	}
+}
+
+// TestFilesOfInstancesTravel checks that a task, and each instance of another one, finds the files of every completed instance before
+// it in a folder of its own, whoever carries the instances and in whatever batches, also after a retry of the run.
+func TestFilesOfInstancesTravel(t *testing.T) {
+	t.Parallel()
+	for name, l := range map[string]limits.Run{"whole": {}, "parts": inPartitions} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			found, broken := map[string]int{}, true
+			// leave writes the number of an instance to a file, unless the instance is number 3 and broken.
+			leave := func(a executor.Attempt) error {
+				number := a.Env["SWITCHYARD_INDEX"]
+				if mu.Lock(); number == "3" && broken {
+					number = ""
+				}
+				mu.Unlock()
+				if number == "" {
+					return nil
+				}
+				return os.WriteFile(filepath.Join(a.Dirs.Base, "number"), []byte(number), 0o600)
+			}
+			// find counts what an attempt finds, by task.
+			find := func(a executor.Attempt) error {
+				files, err := filepath.Glob(filepath.Join(a.Dirs.Base, "*/*/*"))
+				all := a.Env["SWITCHYARD_TASK"] + ":"
+				for _, file := range files {
+					text, readErr := os.ReadFile(file)
+					if readErr != nil {
+						return readErr
+					}
+					place, _ := filepath.Rel(a.Dirs.Base, file)
+					all += fmt.Sprintf(" %s=%s", strings.TrimSuffix(place, "/number"), text)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				found[all]++
+				return err
+			}
+			both := func(a executor.Attempt) error { return errors.Join(find(a), leave(a)) }
+			c := workertest.SharedWithin(t, l).Nodes(t, workertest.Script{
+				"seed": {leaveFile("d/seed/number", 1, fake.Step{})}, "each": {{Do: both}}, "rows": {{Do: both}}, "after": {{Do: find}},
+			})
+			c.Start("a")
+			c.Start("b")
+			in := c.Input(`{name: files, failurePolicy: continue, tasks: {
+				seed: {type: shell, spec: {command: x}, artifacts: {out: [{name: d, path: d}]}},
+				each: {type: shell, spec: {command: x}, parallel: 7, dependsOn: [seed], retry: {maxRetries: 0},
+					artifacts: {in: [{from: seed.d, path: in}], out: [{name: part, path: number}, {name: log, path: log, ifNone: ignore}]}},
+				rows: {type: shell, spec: {command: x}, parallel: 7, batch: 3, dependsOn: [each], onFailure: run, retry: {maxRetries: 0},
+					artifacts: {in: [{from: each.part, path: each}], out: [{name: part, path: number}]}},
+				after: {type: shell, spec: {command: x}, dependsOn: [rows], onFailure: run, retry: {maxRetries: 0},
+					artifacts: {in: [{from: each.part, path: each}, {from: rows.part, path: rows}]}}}}`)
+			h := c.Submit(in)
+			check := func(want map[string]int) {
+				t.Helper()
+				mu.Lock()
+				defer mu.Unlock()
+				if diff := cmp.Diff(want, found); diff != "" {
+					t.Errorf("found (-want +got):\n%s", diff)
+				}
+				clear(found)
+				broken = false
+			}
+			workertest.CheckRun(t, h.Wait(), "failed", map[string]string{"each": "failed", "rows": "failed", "after": "completed"})
+			const each, rows = " each/0=0 each/1=1 each/2=2 each/4=4 each/5=5 each/6=6", " rows/0=0 rows/1=1 rows/2=2 rows/4=4 rows/5=5 rows/6=6"
+			check(map[string]int{"each: in/seed=x": 7, "rows:" + each: 7, "after:" + each + rows: 1})
+			h = h.Rerun(in, 1, &historyv1.Rerun{Failed: true})
+			workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"each": "completed", "rows": "completed", "after": "completed"})
+			again := h.Rerun(in, 2, &historyv1.Rerun{From: []string{"after"}})
+			workertest.CheckRun(t, again.Wait(), "completed", map[string]string{"each": "completed", "rows": "completed", "after": "completed"})
+			const all = " each/0=0 each/1=1 each/2=2 each/3=3 each/4=4 each/5=5 each/6=6"
+			check(map[string]int{"each: in/seed=x": 1, "rows:" + all: 1, "after:" + all + strings.ReplaceAll(all, "each", "rows"): 1})
+			if name == "parts" {
+				workertest.Replay(t, "artifacts-parts", l, h.History(""))
+				workertest.Replay(t, "artifacts-part", l, h.Partition(1, "rows", 0).History(""))
+			}
+		})
 	}
 }
 

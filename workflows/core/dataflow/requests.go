@@ -116,6 +116,7 @@ func (d *Draft) ExecuteRequest(u *flight.Unit, now time.Time) (*historyv1.Execut
 	if d.core.IsFinally(task) || d.Input.GetPartition() != nil {
 		req.RunView = d.runView()
 	}
+	req.Artifacts = def.GetArtifacts()
 	if part := d.Input.GetPartition(); part != nil {
 		req.Parents, req.Views = part.GetParents(), part.GetViews()
 		return req, d.shareAncestors(req, task)
@@ -123,7 +124,6 @@ func (d *Draft) ExecuteRequest(u *flight.Unit, now time.Time) (*historyv1.Execut
 	if call := d.addParents(task); call != nil {
 		return nil, call
 	}
-	req.Artifacts = def.GetArtifacts()
 	if req.Templates || len(req.Artifacts.GetIn()) > 0 {
 		if call := d.addViews(d.Input.GetReferences()[req.Task].GetTemplates()); call != nil {
 			return nil, call

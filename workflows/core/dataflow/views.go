@@ -123,7 +123,7 @@ func (d *Draft) fanOutView(task int) (*historyv1.FanOutView, *Call) {
 	return view, nil
 }
 
-// Outputs returns the outputs of a task's instances as a list, or why there is no list, or nil if all completed without output.
+// Outputs returns the outputs of a task's instances as a list, or why there is no list, or nil if all completed without output and artifacts.
 func (d *Draft) Outputs(task int) (*historyv1.FanOutView, *Call) {
 	if outputs := d.outputs; outputs != nil {
 		d.outputs = nil
@@ -136,7 +136,8 @@ func (d *Draft) Outputs(task int) (*historyv1.FanOutView, *Call) {
 	return nil, &Call{Summary: "collect the outputs of " + req.Task, Activity: names.CollectActivity, Args: []any{req}, Answer: &historyv1.FanOutView{}}
 }
 
-// collectRequest returns the request that makes a list of the outputs of a task's instances, or nil if all completed without output.
+// collectRequest returns the request that makes a list of the outputs of a task's instances, or nil if all completed without output and
+// artifacts.
 func (s *State) collectRequest(task int) *historyv1.CollectRequest {
 	first, count := s.core.Instances(task)
 	from, _, _, _ := s.core.Expansion(task)
@@ -152,7 +153,8 @@ func (s *State) collectRequest(task int) *historyv1.CollectRequest {
 			if item.Record = own.ResultKey; item.Record == "" {
 				item.Output = own.Result().GetOutput()
 			}
-			some = some || item.Record != "" || len(item.Output.GetFields()) > 0
+			item.Artifacts = own.Result().GetArtifacts()
+			some = some || item.Record != "" || len(item.Output.GetFields()) > 0 || len(item.Artifacts) > 0
 		}
 		req.Items[k] = item
 	}

@@ -12,6 +12,7 @@ import (
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
+	v1 "switchyard/proto/switchyard/v1"
 	sync "sync"
 	unsafe "unsafe"
 )
@@ -862,7 +863,9 @@ type CollectItem struct {
 	// The output, if it is small.
 	Output *structpb.Struct `protobuf:"bytes,2,opt,name=output,proto3" json:"output,omitempty"`
 	// Key of the record that holds the output; empty if `output` is complete.
-	Record        string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
+	Record string `protobuf:"bytes,3,opt,name=record,proto3" json:"record,omitempty"`
+	// The artifacts, all of them.
+	Artifacts     []*v1.Artifact `protobuf:"bytes,4,rep,name=artifacts,proto3" json:"artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -916,6 +919,13 @@ func (x *CollectItem) GetRecord() string {
 		return x.Record
 	}
 	return ""
+}
+
+func (x *CollectItem) GetArtifacts() []*v1.Artifact {
+	if x != nil {
+		return x.Artifacts
+	}
+	return nil
 }
 
 // CollectPartition is the list of outputs of a partition.
@@ -986,7 +996,7 @@ var File_switchyard_history_v1_fan_out_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_fan_out_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/fan_out.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a$switchyard/history/v1/ancestor.proto\x1a!switchyard/history/v1/value.proto\"\xec\x06\n" +
+	"#switchyard/history/v1/fan_out.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a$switchyard/history/v1/ancestor.proto\x1a!switchyard/history/v1/value.proto\x1a\x1cswitchyard/v1/artifact.proto\"\xec\x06\n" +
 	"\tPartition\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1e\n" +
 	"\n" +
@@ -1072,11 +1082,12 @@ const file_switchyard_history_v1_fan_out_proto_rawDesc = "" +
 	"partitions\x18\x06 \x03(\v2'.switchyard.history.v1.CollectPartitionR\n" +
 	"partitions\x12\x16\n" +
 	"\x06stored\x18\a \x01(\bR\x06stored\x12\x14\n" +
-	"\x05chain\x18\b \x01(\tR\x05chain\"l\n" +
+	"\x05chain\x18\b \x01(\tR\x05chain\"\xa3\x01\n" +
 	"\vCollectItem\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12/\n" +
 	"\x06output\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x06output\x12\x16\n" +
-	"\x06record\x18\x03 \x01(\tR\x06record\"P\n" +
+	"\x06record\x18\x03 \x01(\tR\x06record\x125\n" +
+	"\tartifacts\x18\x04 \x03(\v2\x17.switchyard.v1.ArtifactR\tartifacts\"P\n" +
 	"\x10CollectPartition\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12\x14\n" +
@@ -1115,7 +1126,8 @@ var file_switchyard_history_v1_fan_out_proto_goTypes = []any{
 	(*RunView)(nil),             // 16: switchyard.history.v1.RunView
 	(*durationpb.Duration)(nil), // 17: google.protobuf.Duration
 	(*structpb.Struct)(nil),     // 18: google.protobuf.Struct
-	(*ParentView)(nil),          // 19: switchyard.history.v1.ParentView
+	(*v1.Artifact)(nil),         // 19: switchyard.v1.Artifact
+	(*ParentView)(nil),          // 20: switchyard.history.v1.ParentView
 }
 var file_switchyard_history_v1_fan_out_proto_depIdxs = []int32{
 	12, // 0: switchyard.history.v1.Partition.items:type_name -> switchyard.history.v1.Items
@@ -1134,12 +1146,13 @@ var file_switchyard_history_v1_fan_out_proto_depIdxs = []int32{
 	8,  // 13: switchyard.history.v1.CollectRequest.items:type_name -> switchyard.history.v1.CollectItem
 	9,  // 14: switchyard.history.v1.CollectRequest.partitions:type_name -> switchyard.history.v1.CollectPartition
 	18, // 15: switchyard.history.v1.CollectItem.output:type_name -> google.protobuf.Struct
-	19, // 16: switchyard.history.v1.Partition.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	19, // 16: switchyard.history.v1.CollectItem.artifacts:type_name -> switchyard.v1.Artifact
+	20, // 17: switchyard.history.v1.Partition.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_fan_out_proto_init() }

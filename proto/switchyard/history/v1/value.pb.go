@@ -11,6 +11,7 @@ import (
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
+	v1 "switchyard/proto/switchyard/v1"
 	sync "sync"
 	unsafe "unsafe"
 )
@@ -30,7 +31,9 @@ type Items struct {
 	// Key of an ItemList in the store; empty if `list` is complete.
 	Key string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	// See ItemList.states; absent if `key` is set.
-	States        map[int32]string `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	States map[int32]string `protobuf:"bytes,3,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// See ItemList.artifacts; absent if `key` is set.
+	Artifacts     []byte `protobuf:"bytes,4,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -86,6 +89,13 @@ func (x *Items) GetStates() map[int32]string {
 	return nil
 }
 
+func (x *Items) GetArtifacts() []byte {
+	if x != nil {
+		return x.Artifacts
+	}
+	return nil
+}
+
 // ItemList is a stored list.
 type ItemList struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -94,7 +104,9 @@ type ItemList struct {
 	// For a list of outputs: states of the instances that did not complete, by position.
 	States map[int32]string `protobuf:"bytes,2,rep,name=states,proto3" json:"states,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// For a list of outputs: why `items` is empty although outputs exist; empty if the list is complete.
-	Error         string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,3,opt,name=error,proto3" json:"error,omitempty"`
+	// For a list of outputs: an InstanceArtifacts, compressed by zstd; absent if there are none, or too many.
+	Artifacts     []byte `protobuf:"bytes,4,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -150,6 +162,114 @@ func (x *ItemList) GetError() string {
 	return ""
 }
 
+func (x *ItemList) GetArtifacts() []byte {
+	if x != nil {
+		return x.Artifacts
+	}
+	return nil
+}
+
+// InstanceArtifacts are the artifacts of the instances of a task.
+type InstanceArtifacts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The artifacts, by position of their instances.
+	List          []*InstanceArtifact `protobuf:"bytes,1,rep,name=list,proto3" json:"list,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InstanceArtifacts) Reset() {
+	*x = InstanceArtifacts{}
+	mi := &file_switchyard_history_v1_value_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InstanceArtifacts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InstanceArtifacts) ProtoMessage() {}
+
+func (x *InstanceArtifacts) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_value_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InstanceArtifacts.ProtoReflect.Descriptor instead.
+func (*InstanceArtifacts) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_value_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *InstanceArtifacts) GetList() []*InstanceArtifact {
+	if x != nil {
+		return x.List
+	}
+	return nil
+}
+
+// InstanceArtifact is an artifact of an instance.
+type InstanceArtifact struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the instance in the list.
+	Position int32 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
+	// The artifact.
+	Artifact      *v1.Artifact `protobuf:"bytes,2,opt,name=artifact,proto3" json:"artifact,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InstanceArtifact) Reset() {
+	*x = InstanceArtifact{}
+	mi := &file_switchyard_history_v1_value_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InstanceArtifact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InstanceArtifact) ProtoMessage() {}
+
+func (x *InstanceArtifact) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_value_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InstanceArtifact.ProtoReflect.Descriptor instead.
+func (*InstanceArtifact) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_value_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *InstanceArtifact) GetPosition() int32 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *InstanceArtifact) GetArtifact() *v1.Artifact {
+	if x != nil {
+		return x.Artifact
+	}
+	return nil
+}
+
 // Shared is an object that a request carries, inline or in the store.
 type Shared struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -163,7 +283,7 @@ type Shared struct {
 
 func (x *Shared) Reset() {
 	*x = Shared{}
-	mi := &file_switchyard_history_v1_value_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_value_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -175,7 +295,7 @@ func (x *Shared) String() string {
 func (*Shared) ProtoMessage() {}
 
 func (x *Shared) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_value_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_value_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -188,7 +308,7 @@ func (x *Shared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shared.ProtoReflect.Descriptor instead.
 func (*Shared) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_value_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_history_v1_value_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Shared) GetValue() *structpb.Struct {
@@ -209,21 +329,28 @@ var File_switchyard_history_v1_value_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_value_proto_rawDesc = "" +
 	"\n" +
-	"!switchyard/history/v1/value.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\"\xc6\x01\n" +
+	"!switchyard/history/v1/value.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1cswitchyard/v1/artifact.proto\"\xe4\x01\n" +
 	"\x05Items\x12.\n" +
 	"\x04list\x18\x01 \x01(\v2\x1a.google.protobuf.ListValueR\x04list\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12@\n" +
-	"\x06states\x18\x03 \x03(\v2(.switchyard.history.v1.Items.StatesEntryR\x06states\x1a9\n" +
+	"\x06states\x18\x03 \x03(\v2(.switchyard.history.v1.Items.StatesEntryR\x06states\x12\x1c\n" +
+	"\tartifacts\x18\x04 \x01(\fR\tartifacts\x1a9\n" +
 	"\vStatesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xce\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xec\x01\n" +
 	"\bItemList\x12,\n" +
 	"\x05items\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x05items\x12C\n" +
 	"\x06states\x18\x02 \x03(\v2+.switchyard.history.v1.ItemList.StatesEntryR\x06states\x12\x14\n" +
-	"\x05error\x18\x03 \x01(\tR\x05error\x1a9\n" +
+	"\x05error\x18\x03 \x01(\tR\x05error\x12\x1c\n" +
+	"\tartifacts\x18\x04 \x01(\fR\tartifacts\x1a9\n" +
 	"\vStatesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x05R\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"I\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"P\n" +
+	"\x11InstanceArtifacts\x12;\n" +
+	"\x04list\x18\x01 \x03(\v2'.switchyard.history.v1.InstanceArtifactR\x04list\"c\n" +
+	"\x10InstanceArtifact\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\x05R\bposition\x123\n" +
+	"\bartifact\x18\x02 \x01(\v2\x17.switchyard.v1.ArtifactR\bartifact\"I\n" +
 	"\x06Shared\x12-\n" +
 	"\x05value\x18\x01 \x01(\v2\x17.google.protobuf.StructR\x05value\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03keyB2Z0switchyard/proto/switchyard/history/v1;historyv1b\x06proto3"
@@ -240,28 +367,33 @@ func file_switchyard_history_v1_value_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_value_proto_rawDescData
 }
 
-var file_switchyard_history_v1_value_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_switchyard_history_v1_value_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_switchyard_history_v1_value_proto_goTypes = []any{
 	(*Items)(nil),              // 0: switchyard.history.v1.Items
 	(*ItemList)(nil),           // 1: switchyard.history.v1.ItemList
-	(*Shared)(nil),             // 2: switchyard.history.v1.Shared
-	nil,                        // 3: switchyard.history.v1.Items.StatesEntry
-	nil,                        // 4: switchyard.history.v1.ItemList.StatesEntry
-	(*structpb.ListValue)(nil), // 5: google.protobuf.ListValue
-	(*structpb.Value)(nil),     // 6: google.protobuf.Value
-	(*structpb.Struct)(nil),    // 7: google.protobuf.Struct
+	(*InstanceArtifacts)(nil),  // 2: switchyard.history.v1.InstanceArtifacts
+	(*InstanceArtifact)(nil),   // 3: switchyard.history.v1.InstanceArtifact
+	(*Shared)(nil),             // 4: switchyard.history.v1.Shared
+	nil,                        // 5: switchyard.history.v1.Items.StatesEntry
+	nil,                        // 6: switchyard.history.v1.ItemList.StatesEntry
+	(*structpb.ListValue)(nil), // 7: google.protobuf.ListValue
+	(*structpb.Value)(nil),     // 8: google.protobuf.Value
+	(*v1.Artifact)(nil),        // 9: switchyard.v1.Artifact
+	(*structpb.Struct)(nil),    // 10: google.protobuf.Struct
 }
 var file_switchyard_history_v1_value_proto_depIdxs = []int32{
-	5, // 0: switchyard.history.v1.Items.list:type_name -> google.protobuf.ListValue
-	3, // 1: switchyard.history.v1.Items.states:type_name -> switchyard.history.v1.Items.StatesEntry
-	6, // 2: switchyard.history.v1.ItemList.items:type_name -> google.protobuf.Value
-	4, // 3: switchyard.history.v1.ItemList.states:type_name -> switchyard.history.v1.ItemList.StatesEntry
-	7, // 4: switchyard.history.v1.Shared.value:type_name -> google.protobuf.Struct
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	7,  // 0: switchyard.history.v1.Items.list:type_name -> google.protobuf.ListValue
+	5,  // 1: switchyard.history.v1.Items.states:type_name -> switchyard.history.v1.Items.StatesEntry
+	8,  // 2: switchyard.history.v1.ItemList.items:type_name -> google.protobuf.Value
+	6,  // 3: switchyard.history.v1.ItemList.states:type_name -> switchyard.history.v1.ItemList.StatesEntry
+	3,  // 4: switchyard.history.v1.InstanceArtifacts.list:type_name -> switchyard.history.v1.InstanceArtifact
+	9,  // 5: switchyard.history.v1.InstanceArtifact.artifact:type_name -> switchyard.v1.Artifact
+	10, // 6: switchyard.history.v1.Shared.value:type_name -> google.protobuf.Struct
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_value_proto_init() }
@@ -275,7 +407,7 @@ func file_switchyard_history_v1_value_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_value_proto_rawDesc), len(file_switchyard_history_v1_value_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
