@@ -45,16 +45,16 @@ func TestCapabilitiesFollowWhatTheNodeFinds(t *testing.T) {
 		ids, names []string
 		want       map[string]string
 	}{
-		{nil, nil, map[string]string{"gpu": "nvidia", "artifacts": "true"}},
-		{[]string{"s-1"}, []string{"prod", "staging"}, map[string]string{"gpu": "nvidia", "artifacts": "true", v1.SessionCapability("s-1"): "true", "kube/prod": "true", "kube/staging": "true"}},
-		{nil, []string{"staging"}, map[string]string{"gpu": "nvidia", "artifacts": "true", "kube/staging": "true"}},
+		{nil, nil, map[string]string{"gpu": "nvidia", "artifacts": "true", "workspaces": "true"}},
+		{[]string{"s-1"}, []string{"prod", "staging"}, map[string]string{"gpu": "nvidia", "artifacts": "true", "workspaces": "true", v1.SessionCapability("s-1"): "true", "kube/prod": "true", "kube/staging": "true"}},
+		{nil, []string{"staging"}, map[string]string{"gpu": "nvidia", "artifacts": "true", "workspaces": "true", "kube/staging": "true"}},
 	} {
 		ids, names = test.ids, test.names
 		if got := withFound(t.Context(), cfg); !maps.Equal(got, test.want) {
 			t.Errorf("%v and %v make %v", ids, names, got)
 		}
 	}
-	if got := withFound(t.Context(), NodeConfig{Capabilities: given}); len(got) != 2 || got["artifacts"] != "true" || len(given) != 1 {
+	if got := withFound(t.Context(), NodeConfig{Capabilities: given}); len(got) != 3 || got["artifacts"] != "true" || len(given) != 1 {
 		t.Errorf("a node that finds nothing has %v", got)
 	}
 }

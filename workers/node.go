@@ -197,7 +197,8 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		Folders:   taskrunner.Folders{BaseDir: cfg.WorkDir, SharedDir: cfg.SharedDir, Workspaces: n.workspaces},
 		Fleet:     cfg.Client.Fleet, Secrets: cfg.Secrets, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, HasNUMA: n.hasNUMA, Timing: taskrunner.Timing{BeatInterval: beat}, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
 	}
-	n.attempts.Wanted = liveness.Attempts{Client: cfg.Client.Client, CheckFleet: cfg.Client.CheckFleet}.IsClaimed
+	known := liveness.Attempts{Client: cfg.Client.Client, CheckFleet: cfg.Client.CheckFleet}
+	n.attempts.Wanted, n.attempts.IsGenerationOpen = known.IsClaimed, known.IsGenerationOpen
 	for _, e := range cfg.Executors {
 		n.attempts.Executors[e.Type()] = e
 	}
@@ -230,6 +231,9 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		return nil, err
 	}
 	n.openState()
+	if n.attempts.Folders.Runs, err = filepath.Abs(filepath.Join(n.dir(), "runs")); err != nil {
+		return nil, err
+	}
 	if err = n.openArtifacts(); err != nil {
 		return nil, err
 	}
@@ -246,9 +250,13 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	var loopCtx context.Context
 	loopCtx, n.cancel = context.WithCancel(context.Background())
 	n.loops.Go(func() { n.stay(loopCtx) })
+	n.loops.Go(func() { n.attempts.SweepRunFolders(loopCtx) })
 	n.loops.Go(func() { kept.watch(loopCtx, registry.New(cfg.Client)) })
 	return n, nil
 }
+
+// dir returns the folder for what the next worker of the node is to find, if it keeps a state.
+func (n *Node) dir() string { return cmp.Or(n.attempts.State.Dir, n.cfg.ScratchDir) }
 
 // openArtifacts prepares the artifacts of tasks and their cache, which the next worker of the node finds if it keeps a state.
 func (n *Node) openArtifacts() error {
@@ -256,7 +264,7 @@ func (n *Node) openArtifacts() error {
 	if n.cfg.ArtifactCache == 0 {
 		return nil
 	}
-	cache, err := artifacts.OpenCache(filepath.Join(cmp.Or(n.attempts.State.Dir, n.cfg.ScratchDir), "artifacts"), n.cfg.ArtifactCache)
+	cache, err := artifacts.OpenCache(filepath.Join(n.dir(), "artifacts"), n.cfg.ArtifactCache)
 	n.attempts.Artifacts.Cache = cache
 	return err
 }
@@ -392,7 +400,7 @@ func withFound(ctx context.Context, cfg NodeConfig) map[string]string {
 	if all == nil {
 		all = map[string]string{}
 	}
-	all[v1.ArtifactsCapability] = "true"
+	all[v1.ArtifactsCapability], all[v1.WorkspacesCapability] = "true", "true"
 	if cfg.SharedDir != "" {
 		all[v1.SharedDirCapability] = "true"
 	}

@@ -51,8 +51,8 @@ type Secrets struct {
 type Dirs struct {
 	// Workspace is the attempt's private directory. It holds the files named by the SWITCHYARD_* variables in Env. Temp is the
 	// directory for temporary files, in Workspace or in another directory that only the worker can enter. Shared is shared by all
-	// nodes. Relative working directories are resolved against Base. Files is a directory in Workspace in which a task with files of
-	// its own starts, unless it has another working directory; it is the Base of such a task.
+	// nodes. Relative working directories are resolved against Base. Files is a directory in Workspace, or one that outlives
+	// the attempt, in which a task with files starts, unless it has another working directory; it is the Base of such a task.
 	Workspace, Temp, Shared, Base, Files string
 }
 

@@ -46,7 +46,33 @@ func (a Attempts) look(ctx context.Context, id executor.Identity, byClaim bool) 
 }
 
 func (a Attempts) isOpen(ctx context.Context, id executor.Identity, byClaim bool) (bool, error) {
-	desc, err := a.Client.DescribeWorkflowExecution(ctx, id.Run, "")
+	switch open, err := a.isRunOpen(ctx, id.Run); {
+	case err != nil || !open:
+		return false, err
+	case id.Index >= 0:
+		return a.waitsForInstance(ctx, id, byClaim)
+	}
+	return a.waitsForTask(ctx, id, byClaim)
+}
+
+// IsGenerationOpen reports whether the generation of a run is open that an identity names by run, chain and generation. If it
+// returns an error, the answer is unknown.
+func (a Attempts) IsGenerationOpen(ctx context.Context, id executor.Identity) (bool, error) {
+	open, err := a.isRunOpen(ctx, id.Run)
+	if open && err == nil {
+		var status historyv1.StatusResponse
+		err = a.query(ctx, id.Run, names.StatusQuery, &historyv1.StatusRequest{MaxBytes: 1}, &status)
+		open = !isOther(&status, id)
+	}
+	if err != nil {
+		return false, fmt.Errorf("look whether run %s is open: %w", id.Run, err)
+	}
+	return open, nil
+}
+
+// isRunOpen reports whether a run is open.
+func (a Attempts) isRunOpen(ctx context.Context, run string) (bool, error) {
+	desc, err := a.Client.DescribeWorkflowExecution(ctx, run, "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
 		return false, a.CheckFleet(ctx)
 	}
@@ -56,13 +82,9 @@ func (a Attempts) isOpen(ctx context.Context, id executor.Identity, byClaim bool
 	info := desc.GetWorkflowExecutionInfo()
 	switch info.GetStatus() {
 	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING, enums.WORKFLOW_EXECUTION_STATUS_PAUSED, enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
-	default:
-		return false, nil
+		return true, nil
 	}
-	if id.Index >= 0 {
-		return a.waitsForInstance(ctx, id, byClaim)
-	}
-	return a.waitsForTask(ctx, id, byClaim)
+	return false, nil
 }
 
 // waitsForTask reports whether a run waits for an attempt of a task that is not an instance.

@@ -159,3 +159,28 @@ func TestExplainNamesWhoElseHoldsTheMachine(t *testing.T) {
 		}
 	}
 }
+
+// TestExplainNamesTheWorkspace checks that a task goes to the node that has its workspace, or waits for that node, and that the
+// explanation says so.
+func TestExplainNamesTheWorkspace(t *testing.T) {
+	q := New(Options{Now: newClock().now})
+	q.SetNodes(live(aNode("a"), aNode("b", slots(1), running("o", "t", 1))))
+	task := aTask("t")
+	task.Workspace = &historyv1.PlacedWorkspace{Name: "build", Node: "b", Task: "compile"}
+	q.Request("r", []*historyv1.TaskRequest{task})
+	q.Place()
+	got := q.Explain("r", task)
+	if want := "0 of 2 nodes fit: a does not have workspace build; b has no free slot of 1"; got.Reason != want || got.Chosen != "" {
+		t.Errorf("while b is busy: %q on %q, want %q", got.Reason, got.Chosen, want)
+	}
+	q.SetNodes([]Node{{Snapshot: aNode("a")}, {Snapshot: aNode("b"), State: v1.NodeOffline, Reason: "last heartbeat 1 m ago"}})
+	q.Place()
+	if got, want := q.Explain("r", task).Reason, "no node fits until b is back: a does not have workspace build; b is offline (last heartbeat 1 m ago)"; got != want {
+		t.Errorf("while b is offline: %q, want %q", got, want)
+	}
+	q.SetNodes(live(aNode("a"), aNode("b")))
+	placeAll(t, q, "r")
+	if got, want := q.Explain("r", task), "shares workspace build on node b, chosen by task compile"; got.Reason != want || got.Chosen != "b" {
+		t.Errorf("%q on %q, want %q", got.Reason, got.Chosen, want)
+	}
+}

@@ -37,6 +37,10 @@ func identityFilters() []filter {
 				return phrase{verb: is, object: "not the target node " + v.target.Node}
 			},
 		},
+		{"workspace",
+			func(v *view) bool { return v.workspace == nil || v.workspace.GetNode() == v.n.name },
+			func(v *view) phrase { return phrase{verb: does, object: "not have workspace " + v.workspace.GetName()} },
+		},
 		{"allowedNodes",
 			func(v *view) bool {
 				allowed := v.constraints.GetAllowedNodes()

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"fmt"
 	"strconv"
 
 	v1 "switchyard/proto/switchyard/v1"
@@ -133,6 +134,9 @@ type reckoning struct {
 // whyThere returns a short explanation of why an assigned request is on its node.
 func (r *request) whyThere() string {
 	w := &r.why
+	if shared := r.class.workspace; shared != nil {
+		return fmt.Sprintf("shares workspace %s on node %s, chosen by task %s", shared.GetName(), shared.GetNode(), shared.GetTask())
+	}
 	if w.pinned {
 		return "pinned to " + r.place.node.name
 	}

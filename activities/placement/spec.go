@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -23,11 +24,17 @@ type spec struct {
 	avoid       []string
 	namesSome   bool   // the constraints name nodes, required or forbidden
 	runID       string // used for the limit of tasks per run and node
+	// workspace is the folder that the task shares, which is on one node, or nil.
+	workspace *historyv1.PlacedWorkspace
 }
 
 // newSpec returns what a request of a run asks for. ask is the key of specKeys.
 func newSpec(runID string, req *historyv1.TaskRequest, ask string) spec {
 	c := req.GetConstraints()
+	if w := req.GetWorkspace(); w != nil {
+		c = proto.CloneOf(cmp.Or(c, &v1.Constraints{}))
+		c.AllowedNodes = []string{w.GetNode()} // the node that has it met the constraints
+	}
 	target, err := ParseTarget(c.GetTargetNode())
 	return spec{
 		ask:         ask,
@@ -41,6 +48,7 @@ func newSpec(runID string, req *historyv1.TaskRequest, ask string) spec {
 		targetErr:   err,
 		avoid:       req.GetAvoidNodes(),
 		runID:       runID,
+		workspace:   req.GetWorkspace(),
 	}
 }
 
@@ -55,6 +63,7 @@ func specKeys(runID string, req *historyv1.TaskRequest) (ask, class string) {
 		Resources:   req.GetResources(),
 		Container:   req.GetContainer(),
 		Needs:       req.GetNeeds(),
+		Workspace:   req.GetWorkspace(),
 	})
 	if err != nil {
 		b = []byte(req.String())

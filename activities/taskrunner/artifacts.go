@@ -20,12 +20,23 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// filesDir returns the directory of a task with artifacts, or "" for any other task.
+// filesDir returns the directory of a task with artifacts or a shared workspace, or "" for any other task.
 func (w *work) filesDir() string {
-	if w.attempt.req.GetArtifacts() == nil {
-		return ""
+	switch req := w.attempt.req; {
+	case req.GetWorkspace() != nil:
+		return w.node.sharedDir(req)
+	case req.GetArtifacts() != nil:
+		return w.ws.FilesDir()
 	}
-	return w.ws.FilesDir()
+	return ""
+}
+
+// openFiles opens the directory of a task with artifacts. No task can put a link in the place of a shared workspace.
+func (w *work) openFiles() (*os.Root, error) {
+	if w.attempt.req.GetWorkspace() != nil {
+		return os.OpenRoot(w.filesDir())
+	}
+	return w.ws.OpenFiles()
 }
 
 // library returns the library of artifacts for this attempt. Each chunk that arrives shows that the attempt, which may not have
@@ -36,17 +47,19 @@ func (w *work) library() *artifacts.Library {
 	return &l
 }
 
-// loadArtifacts creates the directory of a task with artifacts, and brings the files that it starts with. A response means that
+// loadArtifacts creates the directory of a task with artifacts, unless that is shared, and brings the files that it starts with. A response means that
 // the member has already failed.
 func (w *work) loadArtifacts(ctx context.Context) (*historyv1.ExecuteResponse, error) {
 	req := w.attempt.req
 	if req.GetArtifacts() == nil {
 		return nil, nil
 	}
-	if err := w.ws.MakeFiles(); err != nil {
-		return nil, err
+	if req.GetWorkspace() == nil {
+		if err := w.ws.MakeFiles(); err != nil {
+			return nil, err
+		}
 	}
-	root, err := w.ws.OpenFiles()
+	root, err := w.openFiles()
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +178,7 @@ func (w *work) saveArtifacts(ctx, limited context.Context, m *member, res *histo
 
 // saveAll stores the artifacts of a member.
 func (w *work) saveAll(ctx context.Context, m *member) (all []*v1.Artifact, err error) {
-	root, err := w.ws.OpenFiles()
+	root, err := w.openFiles()
 	if err != nil {
 		return nil, err
 	}

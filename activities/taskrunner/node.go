@@ -55,6 +55,8 @@ type Node struct {
 	// Wanted reports whether the run of an attempt waits for this dispatch. The node calls it for lasting attempts that
 	// no activity waits for. If nil, all are wanted.
 	Wanted func(context.Context, executor.Identity) (bool, error)
+	// IsGenerationOpen reports whether the generation of a run is open that an identity names by run, chain and generation.
+	IsGenerationOpen func(context.Context, executor.Identity) (bool, error)
 	// Metrics counts attempts. If nil, they are not counted.
 	Metrics *metrics.Metrics
 	Logger  *slog.Logger
@@ -78,6 +80,8 @@ type Folders struct {
 	SharedDir string
 	// Workspaces is the root of the attempts' private directories.
 	Workspaces *workspace.Root
+	// Runs holds the folders that tasks of a run share, an absolute path.
+	Runs string
 }
 
 // Timing holds the times of a node's attempts.

@@ -64,6 +64,9 @@ func (w *work) prepare(ctx context.Context, m *member) (*historyv1.ExecuteRespon
 	if failed := w.secrets.failure(); failed != nil {
 		return failed, nil
 	}
+	if failed, err := n.openShared(req); failed != nil || err != nil {
+		return failed, err
+	}
 	spec, env, err := n.templates.render(ctx, req, w.inputs, m)
 	switch {
 	case err != nil && ctx.Err() != nil:

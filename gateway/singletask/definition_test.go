@@ -12,7 +12,7 @@ import (
 // TestTaskRequestHasTheFieldsOfTasks checks that the request for a single task has the same fields as tasks in workflows.
 func TestTaskRequestHasTheFieldsOfTasks(t *testing.T) {
 	t.Parallel()
-	aboutOthers := []protoreflect.Name{"depends_on", "condition", "on_failure", "continue_on_error", "when", "batch"}
+	aboutOthers := []protoreflect.Name{"depends_on", "condition", "on_failure", "continue_on_error", "when", "batch", "workspace"}
 	request := (&v1.SubmitTaskRequest{}).ProtoReflect().Descriptor().Fields()
 	task := (&v1.TaskDefinition{}).ProtoReflect().Descriptor().Fields()
 	for i := range task.Len() {

@@ -60,6 +60,7 @@ var waitTexts = []waitText{
 	{`^its run has reached the limit of open child workflows `, v1.WaitLimit, "its run has reached the limit of open child workflows"},
 	{`^its task has \d+ waiting for a node$`, v1.WaitTurn, "others of its task wait for a node first"},
 	{`^it is next in its run$`, v1.WaitTurn, ""},
+	{`^waits for task .+, which uses workspace `, v1.WaitTurn, ""},
 	{`^waits for the old attempt of `, v1.WaitTurn, "waits for its previous attempt to end"},
 	{`^the run is paused$`, v1.WaitPaused, "its run is paused"},
 	{`^it(s task)? is held$`, v1.WaitHeld, "is held back"},

@@ -34,7 +34,7 @@ func TestRequestHasTheFieldsOfMachines(t *testing.T) {
 	t.Parallel()
 	request := (&v1.CreateVpsRequest{}).ProtoReflect().Descriptor().Fields()
 	without := []protoreflect.Name{
-		"type", "spec", "depends_on", "condition", "on_failure", "continue_on_error", "when", // concern other tasks
+		"type", "spec", "depends_on", "condition", "on_failure", "continue_on_error", "when", "workspace", // concern other tasks
 		"retry", "cache", "batch", "artifacts", // unsupported by machines
 		"parallel", "foreach", "matrix", "concurrency", "max_failures", "mutex", "semaphore", // only for workflows
 	}

@@ -69,6 +69,9 @@ func neededCapabilities(task *v1.TaskDefinition) (needed []string) {
 	if task.GetArtifacts() != nil {
 		needed = append(needed, v1.ArtifactsCapability)
 	}
+	if task.GetWorkspace() != "" {
+		needed = append(needed, v1.WorkspacesCapability)
+	}
 	return needed
 }
 

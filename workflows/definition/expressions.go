@@ -100,6 +100,7 @@ func (s *sight) task(number int, task *v1.TaskDefinition, at *source.Path) *hist
 	s.expression(condition.Retry, task.GetRetry().GetWhen(), at.Field("retry").Field("when"))
 	s.templates(task, at)
 	s.artifacts(task, at)
+	s.workspace(task, at.Field("workspace"))
 	return s.found
 }
 

@@ -103,8 +103,8 @@ func (r modelRules) violation(v *protovalidate.Violation, field protoreflect.Fie
 	case field.FullName() == "switchyard.v1.Notification.to":
 		r.Add(at, p, label+" is "+source.Quote(text)+", which is not the name of a target: at most 63 letters, digits, '.', '_' and '-', the first a letter or digit",
 			"a definition names a target that `switchyard notifications put` has stored, and no URL")
-	case field.FullName() == "switchyard.v1.ArtifactOut.name":
-		r.Add(at, p, label+" is "+source.Quote(text)+", which is not the name of an artifact: at most 63 letters, digits, '_' and '-', the first a letter or digit", "")
+	case field.FullName() == "switchyard.v1.ArtifactOut.name", field.FullName() == "switchyard.v1.TaskDefinition.workspace":
+		r.Add(at, p, label+" is "+source.Quote(text)+", which is not a valid name: at most 63 letters, digits, '_' and '-', the first a letter or digit", "")
 	case id == "string.pattern" && field.Parent().FullName() != "switchyard.v1.Definition":
 		r.Add(at, p, label+" is "+source.Quote(text)+", which is not a valid name: at most 63 of a-z, 0-9, '.' and '-', the first and last a letter or digit",
 			repaired(notInNode().ReplaceAllString(strings.ToLower(text), "-"), ".-"))

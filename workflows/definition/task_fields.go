@@ -28,6 +28,7 @@ const (
 	asksPerson  = "is for tasks that run something; a task of type %s asks a person"
 	unlimited   = "is for containers and sandboxes; a task of type %s has no process limit without one"
 	ownFiles    = "is for tasks of type shell and container; a task of type %s cannot have artifacts"
+	ownFolder   = "is for tasks of type shell and container; a task of type %s cannot share a folder"
 	ofMachine   = "is about the machine of a node; a task of type %s runs in a cluster"
 	ownStop     = "is for tasks of type shell, container and vps; a task of type %s is stopped in its own way"
 	lasting     = "is for tasks that end by themselves; a task of type %s runs until it is stopped"
@@ -57,6 +58,7 @@ var fieldScopes = []fieldScope{
 	}},
 	{field: "stop.signal", affects: receivesSignal, reason: "is for a program; a task of type %s without spec.init has none of its own", hint: "a virtual machine is asked to shut down, and the idle program of a container ends at once"},
 	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline limits the time from when it could start", typeHint: map[string]string{v1.TypeApproval: "timeout in spec limits how long it waits for an answer"}},
+	{field: "workspace", affects: keepsFiles, reason: ownFolder, typeHint: map[string]string{v1.TypeRun: "the tasks of the child run have their own"}},
 }
 
 // childInput is the hint that names the field that passes data to the run of a task of type run.
@@ -67,7 +69,7 @@ var ofLasting = map[string]string{v1.TypeVPS: lasting}
 
 func needsNode(task *v1.TaskDefinition) bool { return v1.NeedsNode(task.GetType()) }
 
-// keepsFiles reports whether a task has a folder for the files of its artifacts.
+// keepsFiles reports whether a task can start in a folder for files.
 func keepsFiles(task *v1.TaskDefinition) bool {
 	return task.GetType() == v1.TypeShell || task.GetType() == v1.TypeContainer
 }

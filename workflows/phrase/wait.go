@@ -54,6 +54,11 @@ func Ending(why string) string { return ending + why }
 // IsEnding reports whether a text was returned by Ending.
 func IsEnding(text string) bool { return strings.HasPrefix(text, ending) }
 
+// WorkspaceWait returns the wait reason of a task while another task uses its workspace.
+func WorkspaceWait(name, task string) string {
+	return "waits for task " + task + ", which uses workspace " + name
+}
+
 // ArtifactsWait is the notice of an attempt whose artifacts are being fetched or stored.
 const ArtifactsWait = "transfers its artifacts"
 

@@ -26,6 +26,7 @@ const (
 	// WorkspaceDir is the attempt's private directory.
 	WorkspaceDir = "/switchyard"
 	tempIn       = "/local_temp"
+	filesIn      = WorkspaceDir + "/files" // also of a directory that is not in the workspace
 	sharedIn     = "/shared"
 )
 
@@ -171,6 +172,9 @@ func mounts(r request) []mount.Mount {
 	if a.Dirs.Temp != "" {
 		add(a.Dirs.Temp, tempIn, false)
 	}
+	if a.Dirs.Files != "" && pathIn(a.Dirs.Files, a) == filesIn {
+		add(a.Dirs.Files, filesIn, false)
+	}
 	if a.Dirs.Shared != "" {
 		add(a.Dirs.Shared, sharedIn, false)
 	}
@@ -217,7 +221,7 @@ func environment(a executor.Attempt) ([]string, error) {
 // attempt's directories is returned unchanged.
 func pathIn(value string, a executor.Attempt) string {
 	for _, dir := range []struct{ from, to string }{
-		{a.Dirs.Temp, tempIn}, {a.Dirs.Workspace, WorkspaceDir}, {a.Dirs.Shared, sharedIn},
+		{a.Dirs.Temp, tempIn}, {a.Dirs.Workspace, WorkspaceDir}, {a.Dirs.Files, filesIn}, {a.Dirs.Shared, sharedIn},
 	} {
 		if !filepath.IsAbs(dir.from) {
 			continue // the attempt has no such directory

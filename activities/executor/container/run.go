@@ -127,7 +127,7 @@ func (e *Executor) startAt(ctx context.Context, req request) (_ *running, err er
 		}
 	}
 	if err := handOverFiles(r.attempt.Dirs.Files, req.spec.GetUser()); err != nil {
-		return nil, fmt.Errorf("hand over the files of artifacts: %w", err)
+		return nil, fmt.Errorf("hand over the files of the task: %w", err)
 	}
 	// Calls that have begun are completed even if ctx ends, so that it is known what there is to remove.
 	ctx2, done := e.engine.guard(context.WithoutCancel(ctx))

@@ -137,7 +137,7 @@ func (r *running) startBoxed(ctx context.Context, p program, files []*os.File) (
 	}
 	if a.Dirs.Files != "" {
 		if err := executor.ChownTree(a.Dirs.Files, b.user.id, b.user.id); err != nil {
-			return failed(fmt.Errorf("hand over the files of artifacts: %w", err))
+			return failed(fmt.Errorf("hand over the files of the task: %w", err))
 		}
 	}
 	plan, err := r.plan(p)
@@ -221,6 +221,9 @@ func (r *running) plan(p program) (*sandboxinit.Plan, error) {
 	}
 	if plan.Temp, err = resolved(a.Dirs.Temp); err != nil {
 		return nil, fmt.Errorf("private /tmp: %w", err)
+	}
+	if plan.Files, err = resolved(a.Dirs.Files); err != nil {
+		return nil, err
 	}
 	if plan.Shared, err = resolved(a.Dirs.Shared); err != nil {
 		return nil, err

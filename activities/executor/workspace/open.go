@@ -44,7 +44,7 @@ func sweep(dir string, except []string) error {
 	errs := []error{err}
 	for _, entry := range entries {
 		if !slices.Contains(except, entry.Name()) {
-			errs = append(errs, remove(filepath.Join(dir, entry.Name())))
+			errs = append(errs, Remove(filepath.Join(dir, entry.Name())))
 		}
 	}
 	return errors.Join(errs...)

@@ -180,9 +180,9 @@ func (root *Root) directory(name string) (*directory, error) {
 // remove removes the directory and its temporary directory with all content.
 func (d *directory) remove() error {
 	if filepath.Dir(d.temp) == d.path {
-		return remove(d.path)
+		return Remove(d.path)
 	}
-	return errors.Join(remove(d.path), remove(d.temp))
+	return errors.Join(Remove(d.path), Remove(d.temp))
 }
 
 // write writes the input file. It overwrites an existing file and then truncates it, rather than emptying it first:
@@ -310,8 +310,8 @@ func (w *Workspace) cleared() bool {
 	return err == nil && len(left) == 0
 }
 
-// remove removes a directory with all content.
-func remove(dir string) error {
+// Remove removes a directory with all content, also if it is read-only.
+func Remove(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}

@@ -5,6 +5,9 @@ import "strings"
 // ArtifactsCapability is "true" on nodes that store and fetch the artifacts of tasks.
 const ArtifactsCapability = "artifacts"
 
+// WorkspacesCapability is "true" on nodes that keep the folders that tasks share.
+const WorkspacesCapability = "workspaces"
+
 // IfNoneIgnore is the value of ArtifactOut.if_none with which an attempt may leave nothing at the path of an artifact.
 const IfNoneIgnore = "ignore"
 

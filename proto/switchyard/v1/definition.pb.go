@@ -831,7 +831,10 @@ type TaskDefinition struct {
 	// waits. A task that has not ended by then continues, and is marked as late. Empty or "0" means any time.
 	ExpectedWithin string `protobuf:"bytes,28,opt,name=expected_within,json=expectedWithin,proto3" json:"expected_within,omitempty"`
 	// Files that the task leaves for others, and files of others that it starts with. For tasks of type shell and container.
-	Artifacts     *Artifacts `protobuf:"bytes,29,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
+	Artifacts *Artifacts `protobuf:"bytes,29,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
+	// Name of a folder that the task shares with the other tasks of the run that have the same name here. They run on one node, one
+	// at a time, and start in that folder, which lasts until the run ends. For tasks of type shell and container.
+	Workspace     string `protobuf:"bytes,30,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1067,6 +1070,13 @@ func (x *TaskDefinition) GetArtifacts() *Artifacts {
 		return x.Artifacts
 	}
 	return nil
+}
+
+func (x *TaskDefinition) GetWorkspace() string {
+	if x != nil {
+		return x.Workspace
+	}
+	return ""
 }
 
 // Stop defines how a running program is stopped: it gets a signal, and SIGKILL with all its processes if it has not
@@ -1830,7 +1840,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x0eRunConcurrency\x12%\n" +
 	"\bmax_runs\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\amaxRuns\x12?\n" +
-	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xb4\r\n" +
+	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xfe\r\n" +
 	"\x0eTaskDefinition\x12`\n" +
 	"\x04type\x18\x01 \x01(\tBL\xbaHIrGR\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12+\n" +
 	"\x04spec\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x04spec\x12^\n" +
@@ -1867,7 +1877,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"secret_env\x18\x1a \x03(\v2,.switchyard.v1.TaskDefinition.SecretEnvEntryB$\xbaH!\x9a\x01\x1e\"\x1cr\x1a2\x18^[A-Za-z_][A-Za-z0-9_]*$R\tsecretEnv\x12'\n" +
 	"\x04stop\x18\x1b \x01(\v2\x13.switchyard.v1.StopR\x04stop\x12'\n" +
 	"\x0fexpected_within\x18\x1c \x01(\tR\x0eexpectedWithin\x126\n" +
-	"\tartifacts\x18\x1d \x01(\v2\x18.switchyard.v1.ArtifactsR\tartifacts\x1a6\n" +
+	"\tartifacts\x18\x1d \x01(\v2\x18.switchyard.v1.ArtifactsR\tartifacts\x12H\n" +
+	"\tworkspace\x18\x1e \x01(\tB*\xbaH'\xd8\x01\x01r\"2 ^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$R\tworkspace\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +

@@ -229,6 +229,7 @@ const (
 	ReasonSignal      = "signal"       // a signal ended its process
 	ReasonExitCode    = "exit_code"    // its exit code was not 0
 	ReasonArtifacts   = "artifacts"    // its artifacts could not be stored or fetched
+	ReasonWorkspace   = "workspace"    // the folder that it shares is lost with its node, or was removed
 	ReasonOutput      = "output"       // its output could not be read
 	ReasonNodeLost    = "node_lost"    // its node was lost
 	ReasonExpression  = "expression"   // an expression in spec or env failed, and would fail again

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // These errors explain why a task cannot be requeued.
@@ -80,7 +82,11 @@ func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (
 			from = append(from, i)
 		}
 	}
+	if isAnew {
+		from = s.retries.addSharers(from, dead, again)
+	}
 	anew := s.retries.below(from)
+	s.anew = anew
 	if len(from) > 0 {
 		s.records.forget(anew)
 	}
@@ -102,6 +108,39 @@ func Reopen(g *Graph, records []Record, again Rerun, options ...RestoreOption) (
 		s.retries.requeue(put, what, anew)
 	}
 	return s, nil
+}
+
+// RunsAnew reports whether Reopen has made a task or instance pending as if it had never begun.
+func (s *State) RunsAnew(i int) bool { return s.anew != nil && s.anew[s.records.taskOf(i)] }
+
+// addSharers adds to the tasks of from those that have completed in a workspace that a task that runs again shares, because the
+// folder ended with the previous generation. dead names what is requeued. If only `finally` runs again, no other task is added.
+func (r *retries) addSharers(from []int, dead []string, again Rerun) []int {
+	var requeued []int
+	for _, name := range dead {
+		if i, ok := r.index(name); ok {
+			requeued = append(requeued, r.taskOf(i))
+		}
+	}
+	for {
+		anew, near := r.below(from), r.below(requeued)
+		used := map[string]bool{}
+		for i := range anew {
+			state := r.tasks[i].State
+			if anew[i] || again.Failed && state != v1.TaskCompleted && state != v1.TaskStopped || near[i] && state != v1.TaskCompleted {
+				used[r.node(i).def.GetWorkspace()] = true
+			}
+		}
+		n := len(from)
+		for i := range anew {
+			if name := r.node(i).def.GetWorkspace(); name != "" && used[name] && !anew[i] && (!again.Finally || r.graph.IsFinally(i)) {
+				from = append(from, i)
+			}
+		}
+		if len(from) == n {
+			return from
+		}
+	}
 }
 
 // below marks tasks and everything below them.

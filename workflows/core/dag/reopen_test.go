@@ -1,7 +1,10 @@
 package dag_test
 
 import (
+	"cmp"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -67,6 +70,48 @@ func TestReopenRefuses(t *testing.T) {
 	for _, name := range []string{"c", "each[1]", ""} {
 		if _, err := dag.Reopen(g, records, dag.Rerun{From: []string{name}}, dag.WithExpansion(2, 0, 2, false)); !errors.Is(err, dag.ErrUnknownTask) {
 			t.Errorf("from %q: %v", name, err)
+		}
+	}
+}
+
+// TestReopenRunsWholeWorkspaces checks that completed tasks run again if a task runs again with which they share a workspace, whose
+// folder is gone.
+func TestReopenRunsWholeWorkspaces(t *testing.T) {
+	def := &v1.Definition{Tasks: map[string]*v1.TaskDefinition{
+		"checkout": {Workspace: "w"}, "build": {Workspace: "w", DependsOn: []string{"checkout"}}, "report": {DependsOn: []string{"checkout"}},
+		"alone": {}, "other": {Workspace: "o"}, "publish": {Workspace: "o", DependsOn: []string{"build", "other"}},
+	}, Finally: map[string]*v1.TaskDefinition{"tidy": {Workspace: "o"}}}
+	g, err := dag.NewGraph(def, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		states map[string]string // of tasks that have not completed
+		again  dag.Rerun
+		want   string
+	}{
+		"a failure in a workspace":      {map[string]string{"build": "failed", "publish": "skipped"}, dag.Rerun{Failed: true}, "build checkout other publish report tidy"},
+		"a dead letter":                 {map[string]string{"build": "dead_letter", "publish": "skipped"}, dag.Rerun{Tasks: []string{"build"}}, "build checkout other publish report tidy"},
+		"a failure without a workspace": {map[string]string{"alone": "failed"}, dag.Rerun{Failed: true}, "alone other publish tidy"},
+		"finally":                       {nil, dag.Rerun{Finally: true}, "tidy"},
+	} {
+		var records []dag.Record
+		for i := range g.Len() {
+			records = append(records, dag.Record{State: cmp.Or(test.states[g.Name(i)], v1.TaskCompleted), Claim: 1})
+		}
+		s, err := dag.Reopen(g, records, test.again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again []string
+		for i := range g.Len() {
+			if s.Task(i).State != v1.TaskCompleted {
+				again = append(again, g.Name(i))
+			}
+		}
+		slices.Sort(again)
+		if got := strings.Join(again, " "); got != test.want {
+			t.Errorf("%s: %s run again, want %s", name, got, test.want)
 		}
 	}
 }

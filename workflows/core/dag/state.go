@@ -21,6 +21,7 @@ type State struct {
 	fanOuts *fanOuts
 	starts  *starts
 	retries *retries
+	anew    []bool // by task, what Reopen reruns from its beginning; nil after a Restore
 }
 
 // newState connects the parts of a state without records. Each part knows those before it, and ends calls fanOuts back.

@@ -124,6 +124,7 @@ func (d *Draft) ExecuteRequest(u *flight.Unit, now time.Time) (*historyv1.Execut
 	if call := d.addParents(task); call != nil {
 		return nil, call
 	}
+	req.Workspace = d.flight.WorkspaceOf(first)
 	if req.Templates || len(req.Artifacts.GetIn()) > 0 {
 		if call := d.addViews(d.Input.GetReferences()[req.Task].GetTemplates()); call != nil {
 			return nil, call

@@ -67,8 +67,7 @@ func RestoreCore(c flight.Config, graph *dag.Graph, left *historyv1.RunState, ta
 		return nil, fmt.Errorf("continue the run: %w", err)
 	}
 	for i := range core.Len() {
-		isAnew := len(again.From) > 0 || core.IsFinally(i) && c.Input.GetState() == nil
-		if t := tasks[core.Name(i)]; isAnew && t != nil && !v1.IsTaskTerminal(core.Task(i).State) {
+		if t := tasks[core.Name(i)]; core.RunsAnew(i) && t != nil && !v1.IsTaskTerminal(core.Task(i).State) {
 			t.Checkpoint = nil // the task starts again from its beginning
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // Restore continues with a large fan-out from the state that the previous execution or generation left of its task.
 func (s *State) Restore(task int, t *historyv1.TaskState) []Effect {
 	isNew := s.Input.GetState() == nil
-	if len(t.GetPartitions()) == 0 || s.core.Task(task).State == v1.TaskPending && isNew && (len(s.Input.GetRerun().GetFrom()) > 0 || s.core.IsFinally(task)) {
+	if len(t.GetPartitions()) == 0 || s.core.Task(task).State == v1.TaskPending && isNew && s.core.RunsAnew(task) {
 		return nil // there are no partitions, or all of it is done again
 	}
 	m := newFanOut(task, int(t.GetTask().GetCount()), s.partitionSize(task))

@@ -78,6 +78,7 @@ func (s *State) taskRequest(u *Unit) *historyv1.TaskRequest {
 	if own.Avoid != "" {
 		req.AvoidNodes = []string{own.Avoid}
 	}
+	s.addWorkspace(req, u.Lead)
 	return req
 }
 
@@ -109,7 +110,7 @@ func (s *State) HasRequests() bool { return len(s.requests) > 0 }
 func (s *State) RequestAll() {
 	s.requests = s.requests[:0]
 	for _, u := range s.leads() {
-		if u.Phase == Waiting {
+		if u.Phase == Waiting && u.isRequested {
 			s.requests = append(s.requests, u.Lead)
 		}
 	}
@@ -152,7 +153,7 @@ func (s *State) News(res *historyv1.PlaceResponse) []Effect {
 		s.clearWaiting(u)
 		s.leave(u)
 		for _, m := range u.Members {
-			s.raise(dag.GaveUp{Task: m, Claim: s.claimOf(m), Reason: definition.PlacementReason(s.core.Definition(m)), Error: w.GetReason()})
+			s.raise(s.giveUp(m, w.GetReason()))
 		}
 	}
 	return s.take()

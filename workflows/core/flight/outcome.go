@@ -110,7 +110,7 @@ func (e *End) answered(res *historyv1.ExecuteResponse) {
 	e.Response, e.Checkpoint = res, res.GetCheckpoint()
 	e.Ended.State, e.Ended.Reason, e.Ended.Error = res.GetState(), res.GetReason(), res.GetError()
 	e.Ended.Node = res.GetNode()
-	e.Ended.NoRetry = v1.IsFinalReason(e.Ended.Reason)
+	e.Ended.NoRetry = v1.IsFinalReason(e.Ended.Reason) || e.Ended.Reason == v1.ReasonWorkspace
 	e.Outcome = outcomeOf(e.Ended.State, e.Ended.Reason)
 	e.Unacknowledged = isUnacknowledged(res)
 	e.Ended.ExitCode = cmp.Or(res.GetResult(), NothingRan).GetExitCode()

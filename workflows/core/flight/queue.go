@@ -77,7 +77,7 @@ func (s *State) enter(u *Unit, now time.Time) {
 	case v1.NeedsNode(def.GetType()):
 		u.Phase = Waiting
 		s.waiting++
-		s.requests = append(s.requests, u.Lead)
+		s.request(u)
 	case definition.HasTemplates(def):
 		u.Phase = Elsewhere
 		s.do(Render{u.Lead, u.Claim})
@@ -116,6 +116,7 @@ func (s *State) leave(u *Unit) {
 	s.free(u)
 	u.Phase = Gone
 	s.queue.Done(u.Lead)
+	s.freeWorkspace(u)
 }
 
 // removeMember removes a task from its unit, which is in flight without the task from then on.
@@ -264,7 +265,8 @@ func (s *State) TakeBackRequests() (effects []Effect, left bool) {
 // dependsOnOthers reports whether the request of a task depends on what else is waiting.
 func (s *State) dependsOnOthers(i int) bool {
 	a := s.admissible(i)
-	return a.Batch.Auto || a.Batch.Size > 1 || a.Concurrency > 0 || a.Lock.Name != "" || s.Input.GetDefinition().GetMaxParallel() > 0
+	return a.Batch.Auto || a.Batch.Size > 1 || a.Concurrency > 0 || a.Lock.Name != "" || s.Input.GetDefinition().GetMaxParallel() > 0 ||
+		s.core.Definition(i).GetWorkspace() != ""
 }
 
 // FreeChildren returns how many more child workflows may open.

@@ -63,6 +63,8 @@ type State struct {
 	asked    int     // pending requests to nodes about attempts
 	detached []*Unit // detached and away, in the order of detaching
 
+	workspaces map[string][]int // the tasks of each
+
 	approvals int            // tasks that wait for a person
 	completed []CompletedRun // in the order of their ends
 	isReading bool           // results of completed runs are being read
@@ -84,7 +86,7 @@ type State struct {
 
 // New returns the state of a run in which nothing is in flight.
 func New(c Config, core *dag.State, records *Records) *State {
-	s := &State{Config: c, core: core, records: records, queue: admission.New(int(c.Input.GetDefinition().GetMaxParallel())), units: map[int]*Unit{}, due: map[Timer]bool{}}
+	s := &State{Config: c, core: core, records: records, queue: admission.New(int(c.Input.GetDefinition().GetMaxParallel())), units: map[int]*Unit{}, due: map[Timer]bool{}, workspaces: workspacesOf(core)}
 	s.queue.LimitChildren(c.Limits.Children)
 	return s
 }
@@ -126,6 +128,7 @@ type Unit struct {
 	// isSteered is set while its node has not answered a request about it, and isUnsure while it is unknown whether it is suspended.
 	isSteered, isUnsure bool
 	isSought            bool   // its node is being asked for it
+	isRequested         bool   // a node is asked for, or was; while another unit uses its workspace, none is
 	askedIn             int    // round in which its node was asked to detach it; 0 if it was not asked, or if it has detached
 	excuse              string // why its lease was lost although its node lives, or ""
 }

@@ -1322,14 +1322,14 @@ func TestStateForgetsNoField(t *testing.T) {
 		"State.released": "sent before the run continues as new", "State.isAwaiting": "everything is requested again",
 		"State.isPausing": "everything is requested again", "State.placed": "empty when the run continues as new",
 		"State.attended": "zero when the run continues as new", "State.asked": "zero when the run continues as new",
-		"State.detached": "TaskState.detached_attempt", "State.approvals": "counted again", "State.completed": "empty when the run continues as new",
+		"State.workspaces": "rebuilt from the definition", "State.detached": "TaskState.detached_attempt", "State.approvals": "counted again", "State.completed": "empty when the run continues as new",
 		"State.isReading": "false when the run continues as new", "State.abandoned": "RunState.abandoned", "State.due": "TaskState.ready_at", "State.runDue": "RunState.deadline_at", "State.finallyDue": "FinallyState.deadline_at", "State.finallyStoppedAt": "FinallyState.stopped_at", "State.hasFinallyTimer": "started again", "State.silentSince": "found again", "State.isSeekingSilent": "false when the run continues as new", "State.expectedAt": "RunState.expected_at",
 		"Unit.Run": "TaskState.child_first", "Unit.approval": "TaskState.approvals",
 		"Unit.Lead": "DetachedAttempt.lead", "Unit.Members": "DetachedAttempt.members", "Unit.Claim": "DetachedAttempt.claim",
 		"Unit.Phase": "TaskState.away", "Unit.Place": "DetachedAttempt.node", "Unit.Assignment": "DetachedAttempt.queue",
 		"Unit.LeaseUntil": "DetachedAttempt.lease_until",
 		"Unit.lock":       "TaskState.lock", "Unit.startedAt": "TaskState.task", "Unit.stopped": "the core decides again to stop it",
-		"Unit.isSteered": "false when the run continues as new", "Unit.isUnsure": "the node knows", "Unit.isSought": "it is sought again",
+		"Unit.isSteered": "false when the run continues as new", "Unit.isUnsure": "the node knows", "Unit.isSought": "it is sought again", "Unit.isRequested": "everything is requested again",
 		"Unit.askedIn": "of this history", "Unit.excuse": "of an attempt that is ending",
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[State](), reflect.TypeFor[Unit]()} {

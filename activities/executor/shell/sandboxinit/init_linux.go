@@ -38,8 +38,8 @@ type Plan struct {
 	Argv, Environ []string
 	// Dir is the working directory. All directories are absolute.
 	Dir string
-	// Workspace, Temp and Shared are writable, and Temp is also mounted at /tmp. Each may be "".
-	Workspace, Temp, Shared string
+	// Workspace, Temp, Files and Shared are writable, and Temp is also mounted at /tmp. Each may be "".
+	Workspace, Temp, Files, Shared string
 	// NodeNetwork gives the sandbox the node's network.
 	NodeNetwork bool
 	// ShmBytes bounds /dev/shm; 0 means half of the machine's memory.

@@ -39,7 +39,7 @@ func (p *Plan) mount() error {
 		return fmt.Errorf("working directory: %w", err)
 	}
 	var places []place
-	for _, one := range []place{{path: p.Workspace, writable: true}, {path: p.Temp, writable: true}, {path: p.Shared, writable: true}, {path: dir}} {
+	for _, one := range []place{{path: p.Workspace, writable: true}, {path: p.Temp, writable: true}, {path: p.Files, writable: true}, {path: p.Shared, writable: true}, {path: dir}} {
 		if one.path == "" || slices.ContainsFunc(places, func(o place) bool { return isWithin(one.path, o.path) }) {
 			continue
 		}
@@ -130,11 +130,11 @@ func (p *Plan) ownMounts(temp int) error {
 	return nil
 }
 
-// hide covers the directories around the workspace and the temporary directory, and directories on the way that the
+// hide covers the directories around the workspace, the temporary directory and the files, and directories on the way that the
 // user could not pass. It returns all covered directories, including /tmp.
 func (p *Plan) hide() ([]string, error) {
 	hidden := []string{"/tmp"}
-	for _, path := range []string{p.Workspace, p.Temp, p.Shared} {
+	for _, path := range []string{p.Workspace, p.Temp, p.Files, p.Shared} {
 		if path == "" || isHidden(path, hidden) {
 			continue
 		}

@@ -126,7 +126,9 @@ type ExecuteRequest struct {
 	// The outcome of the run's tasks; only for a task in `finally`.
 	RunView *RunView `protobuf:"bytes,45,opt,name=run_view,json=runView,proto3" json:"run_view,omitempty"`
 	// See TaskDefinition.artifacts. `views` hold the tasks that leave them.
-	Artifacts     *v1.Artifacts `protobuf:"bytes,46,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
+	Artifacts *v1.Artifacts `protobuf:"bytes,46,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
+	// Folder in which the task starts; absent if it shares none.
+	Workspace     *TaskWorkspace `protobuf:"bytes,47,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -483,6 +485,68 @@ func (x *ExecuteRequest) GetArtifacts() *v1.Artifacts {
 	return nil
 }
 
+func (x *ExecuteRequest) GetWorkspace() *TaskWorkspace {
+	if x != nil {
+		return x.Workspace
+	}
+	return nil
+}
+
+// TaskWorkspace is a folder that tasks of a run share on one node.
+type TaskWorkspace struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// See TaskDefinition.workspace.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Whether a task that shares it has completed, so that an attempt without the folder fails.
+	Used          bool `protobuf:"varint,2,opt,name=used,proto3" json:"used,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskWorkspace) Reset() {
+	*x = TaskWorkspace{}
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskWorkspace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskWorkspace) ProtoMessage() {}
+
+func (x *TaskWorkspace) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskWorkspace.ProtoReflect.Descriptor instead.
+func (*TaskWorkspace) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *TaskWorkspace) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *TaskWorkspace) GetUsed() bool {
+	if x != nil {
+		return x.Used
+	}
+	return false
+}
+
 // ApprovedEnvironments are the named environments that an approval covers.
 type ApprovedEnvironments struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -494,7 +558,7 @@ type ApprovedEnvironments struct {
 
 func (x *ApprovedEnvironments) Reset() {
 	*x = ApprovedEnvironments{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[1]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -506,7 +570,7 @@ func (x *ApprovedEnvironments) String() string {
 func (*ApprovedEnvironments) ProtoMessage() {}
 
 func (x *ApprovedEnvironments) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[1]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -519,7 +583,7 @@ func (x *ApprovedEnvironments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedEnvironments.ProtoReflect.Descriptor instead.
 func (*ApprovedEnvironments) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ApprovedEnvironments) GetDigests() map[string]string {
@@ -552,7 +616,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -564,7 +628,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -577,7 +641,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -644,7 +708,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -656,7 +720,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -669,7 +733,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -733,7 +797,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -745,7 +809,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -758,7 +822,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -880,7 +944,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[5]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +956,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[5]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +969,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -998,7 +1062,7 @@ type AgentEvent struct {
 
 func (x *AgentEvent) Reset() {
 	*x = AgentEvent{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[6]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1010,7 +1074,7 @@ func (x *AgentEvent) String() string {
 func (*AgentEvent) ProtoMessage() {}
 
 func (x *AgentEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[6]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1023,7 +1087,7 @@ func (x *AgentEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentEvent.ProtoReflect.Descriptor instead.
 func (*AgentEvent) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *AgentEvent) GetAt() *timestamppb.Timestamp {
@@ -1125,7 +1189,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[7]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1201,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[7]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1214,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -1264,7 +1328,7 @@ type AwaitAnswerRequest struct {
 
 func (x *AwaitAnswerRequest) Reset() {
 	*x = AwaitAnswerRequest{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[8]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1340,7 @@ func (x *AwaitAnswerRequest) String() string {
 func (*AwaitAnswerRequest) ProtoMessage() {}
 
 func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[8]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1353,7 @@ func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitAnswerRequest.ProtoReflect.Descriptor instead.
 func (*AwaitAnswerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AwaitAnswerRequest) GetAttempt() *ExecuteRequest {
@@ -1354,7 +1418,7 @@ type DetachedAttempt struct {
 
 func (x *DetachedAttempt) Reset() {
 	*x = DetachedAttempt{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[9]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1430,7 @@ func (x *DetachedAttempt) String() string {
 func (*DetachedAttempt) ProtoMessage() {}
 
 func (x *DetachedAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[9]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1443,7 @@ func (x *DetachedAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachedAttempt.ProtoReflect.Descriptor instead.
 func (*DetachedAttempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DetachedAttempt) GetLead() string {
@@ -1462,7 +1526,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[10]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1538,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[10]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1551,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DetachRequest) GetRunId() string {
@@ -1529,7 +1593,7 @@ type DetachResponse struct {
 
 func (x *DetachResponse) Reset() {
 	*x = DetachResponse{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[11]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1541,7 +1605,7 @@ func (x *DetachResponse) String() string {
 func (*DetachResponse) ProtoMessage() {}
 
 func (x *DetachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[11]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1554,7 +1618,7 @@ func (x *DetachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachResponse.ProtoReflect.Descriptor instead.
 func (*DetachResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DetachResponse) GetOthers() []*ClaimRef {
@@ -1585,7 +1649,7 @@ type SteerRequest struct {
 
 func (x *SteerRequest) Reset() {
 	*x = SteerRequest{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[12]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1661,7 @@ func (x *SteerRequest) String() string {
 func (*SteerRequest) ProtoMessage() {}
 
 func (x *SteerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[12]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1674,7 @@ func (x *SteerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerRequest.ProtoReflect.Descriptor instead.
 func (*SteerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SteerRequest) GetRunId() string {
@@ -1660,7 +1724,7 @@ type SteerResponse struct {
 
 func (x *SteerResponse) Reset() {
 	*x = SteerResponse{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[13]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1672,7 +1736,7 @@ func (x *SteerResponse) String() string {
 func (*SteerResponse) ProtoMessage() {}
 
 func (x *SteerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[13]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1685,7 +1749,7 @@ func (x *SteerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerResponse.ProtoReflect.Descriptor instead.
 func (*SteerResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SteerResponse) GetRefused() string {
@@ -1706,7 +1770,7 @@ type SilentNodesRequest struct {
 
 func (x *SilentNodesRequest) Reset() {
 	*x = SilentNodesRequest{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[14]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +1782,7 @@ func (x *SilentNodesRequest) String() string {
 func (*SilentNodesRequest) ProtoMessage() {}
 
 func (x *SilentNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[14]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +1795,7 @@ func (x *SilentNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SilentNodesRequest.ProtoReflect.Descriptor instead.
 func (*SilentNodesRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SilentNodesRequest) GetNodes() []string {
@@ -1752,7 +1816,7 @@ type SilentNodesResponse struct {
 
 func (x *SilentNodesResponse) Reset() {
 	*x = SilentNodesResponse{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[15]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1764,7 +1828,7 @@ func (x *SilentNodesResponse) String() string {
 func (*SilentNodesResponse) ProtoMessage() {}
 
 func (x *SilentNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[15]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1777,7 +1841,7 @@ func (x *SilentNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SilentNodesResponse.ProtoReflect.Descriptor instead.
 func (*SilentNodesResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SilentNodesResponse) GetSince() map[string]*timestamppb.Timestamp {
@@ -1791,7 +1855,7 @@ var File_switchyard_history_v1_attempt_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xdc\x10\n" +
+	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xa0\x11\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -1846,7 +1910,8 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\n" +
 	"stop_grace\x18, \x01(\v2\x19.google.protobuf.DurationR\tstopGrace\x129\n" +
 	"\brun_view\x18- \x01(\v2\x1e.switchyard.history.v1.RunViewR\arunView\x126\n" +
-	"\tartifacts\x18. \x01(\v2\x18.switchyard.v1.ArtifactsR\tartifacts\x1a6\n" +
+	"\tartifacts\x18. \x01(\v2\x18.switchyard.v1.ArtifactsR\tartifacts\x12B\n" +
+	"\tworkspace\x18/ \x01(\v2$.switchyard.history.v1.TaskWorkspaceR\tworkspace\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a[\n" +
@@ -1859,7 +1924,10 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
 	"\n" +
 	"_numa_nodeB\b\n" +
-	"\x06_index\"\xa6\x01\n" +
+	"\x06_index\"7\n" +
+	"\rTaskWorkspace\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04used\x18\x02 \x01(\bR\x04used\"\xa6\x01\n" +
 	"\x14ApprovedEnvironments\x12R\n" +
 	"\adigests\x18\x01 \x03(\v28.switchyard.history.v1.ApprovedEnvironments.DigestsEntryR\adigests\x1a:\n" +
 	"\fDigestsEntry\x12\x10\n" +
@@ -1999,100 +2067,102 @@ func file_switchyard_history_v1_attempt_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_attempt_proto_rawDescData
 }
 
-var file_switchyard_history_v1_attempt_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_switchyard_history_v1_attempt_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_switchyard_history_v1_attempt_proto_goTypes = []any{
 	(*ExecuteRequest)(nil),        // 0: switchyard.history.v1.ExecuteRequest
-	(*ApprovedEnvironments)(nil),  // 1: switchyard.history.v1.ApprovedEnvironments
-	(*Member)(nil),                // 2: switchyard.history.v1.Member
-	(*Checkpoint)(nil),            // 3: switchyard.history.v1.Checkpoint
-	(*ExecuteResponse)(nil),       // 4: switchyard.history.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 5: switchyard.history.v1.MemberResult
-	(*AgentEvent)(nil),            // 6: switchyard.history.v1.AgentEvent
-	(*ExecuteProgress)(nil),       // 7: switchyard.history.v1.ExecuteProgress
-	(*AwaitAnswerRequest)(nil),    // 8: switchyard.history.v1.AwaitAnswerRequest
-	(*DetachedAttempt)(nil),       // 9: switchyard.history.v1.DetachedAttempt
-	(*DetachRequest)(nil),         // 10: switchyard.history.v1.DetachRequest
-	(*DetachResponse)(nil),        // 11: switchyard.history.v1.DetachResponse
-	(*SteerRequest)(nil),          // 12: switchyard.history.v1.SteerRequest
-	(*SteerResponse)(nil),         // 13: switchyard.history.v1.SteerResponse
-	(*SilentNodesRequest)(nil),    // 14: switchyard.history.v1.SilentNodesRequest
-	(*SilentNodesResponse)(nil),   // 15: switchyard.history.v1.SilentNodesResponse
-	nil,                           // 16: switchyard.history.v1.ExecuteRequest.EnvEntry
-	nil,                           // 17: switchyard.history.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 18: switchyard.history.v1.ExecuteRequest.SecretEnvEntry
-	nil,                           // 19: switchyard.history.v1.ApprovedEnvironments.DigestsEntry
-	nil,                           // 20: switchyard.history.v1.SilentNodesResponse.SinceEntry
-	(*structpb.Struct)(nil),       // 21: google.protobuf.Struct
-	(*ParentOutput)(nil),          // 22: switchyard.history.v1.ParentOutput
-	(*v1.Resources)(nil),          // 23: switchyard.v1.Resources
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 25: google.protobuf.Value
-	(*Shared)(nil),                // 26: switchyard.history.v1.Shared
-	(*AncestorEnds)(nil),          // 27: switchyard.history.v1.AncestorEnds
-	(*RunView)(nil),               // 28: switchyard.history.v1.RunView
-	(*v1.Artifacts)(nil),          // 29: switchyard.v1.Artifacts
-	(*v1.TaskResult)(nil),         // 30: switchyard.v1.TaskResult
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
-	(*v1.Workload)(nil),           // 32: switchyard.v1.Workload
-	(*ClaimRef)(nil),              // 33: switchyard.history.v1.ClaimRef
-	(*ParentView)(nil),            // 34: switchyard.history.v1.ParentView
+	(*TaskWorkspace)(nil),         // 1: switchyard.history.v1.TaskWorkspace
+	(*ApprovedEnvironments)(nil),  // 2: switchyard.history.v1.ApprovedEnvironments
+	(*Member)(nil),                // 3: switchyard.history.v1.Member
+	(*Checkpoint)(nil),            // 4: switchyard.history.v1.Checkpoint
+	(*ExecuteResponse)(nil),       // 5: switchyard.history.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 6: switchyard.history.v1.MemberResult
+	(*AgentEvent)(nil),            // 7: switchyard.history.v1.AgentEvent
+	(*ExecuteProgress)(nil),       // 8: switchyard.history.v1.ExecuteProgress
+	(*AwaitAnswerRequest)(nil),    // 9: switchyard.history.v1.AwaitAnswerRequest
+	(*DetachedAttempt)(nil),       // 10: switchyard.history.v1.DetachedAttempt
+	(*DetachRequest)(nil),         // 11: switchyard.history.v1.DetachRequest
+	(*DetachResponse)(nil),        // 12: switchyard.history.v1.DetachResponse
+	(*SteerRequest)(nil),          // 13: switchyard.history.v1.SteerRequest
+	(*SteerResponse)(nil),         // 14: switchyard.history.v1.SteerResponse
+	(*SilentNodesRequest)(nil),    // 15: switchyard.history.v1.SilentNodesRequest
+	(*SilentNodesResponse)(nil),   // 16: switchyard.history.v1.SilentNodesResponse
+	nil,                           // 17: switchyard.history.v1.ExecuteRequest.EnvEntry
+	nil,                           // 18: switchyard.history.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 19: switchyard.history.v1.ExecuteRequest.SecretEnvEntry
+	nil,                           // 20: switchyard.history.v1.ApprovedEnvironments.DigestsEntry
+	nil,                           // 21: switchyard.history.v1.SilentNodesResponse.SinceEntry
+	(*structpb.Struct)(nil),       // 22: google.protobuf.Struct
+	(*ParentOutput)(nil),          // 23: switchyard.history.v1.ParentOutput
+	(*v1.Resources)(nil),          // 24: switchyard.v1.Resources
+	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 26: google.protobuf.Value
+	(*Shared)(nil),                // 27: switchyard.history.v1.Shared
+	(*AncestorEnds)(nil),          // 28: switchyard.history.v1.AncestorEnds
+	(*RunView)(nil),               // 29: switchyard.history.v1.RunView
+	(*v1.Artifacts)(nil),          // 30: switchyard.v1.Artifacts
+	(*v1.TaskResult)(nil),         // 31: switchyard.v1.TaskResult
+	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
+	(*v1.Workload)(nil),           // 33: switchyard.v1.Workload
+	(*ClaimRef)(nil),              // 34: switchyard.history.v1.ClaimRef
+	(*ParentView)(nil),            // 35: switchyard.history.v1.ParentView
 }
 var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
-	21, // 0: switchyard.history.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	16, // 1: switchyard.history.v1.ExecuteRequest.env:type_name -> switchyard.history.v1.ExecuteRequest.EnvEntry
-	21, // 2: switchyard.history.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	22, // 3: switchyard.history.v1.ExecuteRequest.parents:type_name -> switchyard.history.v1.ParentOutput
-	23, // 4: switchyard.history.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	24, // 5: switchyard.history.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	25, // 6: switchyard.history.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	26, // 7: switchyard.history.v1.ExecuteRequest.context:type_name -> switchyard.history.v1.Shared
-	17, // 8: switchyard.history.v1.ExecuteRequest.views:type_name -> switchyard.history.v1.ExecuteRequest.ViewsEntry
-	26, // 9: switchyard.history.v1.ExecuteRequest.run_input:type_name -> switchyard.history.v1.Shared
-	3,  // 10: switchyard.history.v1.ExecuteRequest.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	2,  // 11: switchyard.history.v1.ExecuteRequest.batch:type_name -> switchyard.history.v1.Member
-	27, // 12: switchyard.history.v1.ExecuteRequest.ends:type_name -> switchyard.history.v1.AncestorEnds
-	18, // 13: switchyard.history.v1.ExecuteRequest.secret_env:type_name -> switchyard.history.v1.ExecuteRequest.SecretEnvEntry
-	24, // 14: switchyard.history.v1.ExecuteRequest.max_lease:type_name -> google.protobuf.Duration
-	1,  // 15: switchyard.history.v1.ExecuteRequest.approved_environments:type_name -> switchyard.history.v1.ApprovedEnvironments
-	24, // 16: switchyard.history.v1.ExecuteRequest.stop_grace:type_name -> google.protobuf.Duration
-	28, // 17: switchyard.history.v1.ExecuteRequest.run_view:type_name -> switchyard.history.v1.RunView
-	29, // 18: switchyard.history.v1.ExecuteRequest.artifacts:type_name -> switchyard.v1.Artifacts
-	19, // 19: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
-	25, // 20: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
-	3,  // 21: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	30, // 22: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	31, // 23: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	31, // 24: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	31, // 25: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	3,  // 26: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	5,  // 27: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
-	6,  // 28: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
-	24, // 29: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
-	30, // 30: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	3,  // 31: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	31, // 32: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
-	31, // 33: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	3,  // 34: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	5,  // 35: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
-	31, // 36: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	32, // 37: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
-	31, // 38: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
-	0,  // 39: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
-	24, // 40: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	31, // 41: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	31, // 42: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	31, // 43: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
-	33, // 44: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
-	24, // 45: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	33, // 46: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
-	20, // 47: switchyard.history.v1.SilentNodesResponse.since:type_name -> switchyard.history.v1.SilentNodesResponse.SinceEntry
-	34, // 48: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	31, // 49: switchyard.history.v1.SilentNodesResponse.SinceEntry.value:type_name -> google.protobuf.Timestamp
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	22, // 0: switchyard.history.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	17, // 1: switchyard.history.v1.ExecuteRequest.env:type_name -> switchyard.history.v1.ExecuteRequest.EnvEntry
+	22, // 2: switchyard.history.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	23, // 3: switchyard.history.v1.ExecuteRequest.parents:type_name -> switchyard.history.v1.ParentOutput
+	24, // 4: switchyard.history.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	25, // 5: switchyard.history.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	26, // 6: switchyard.history.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	27, // 7: switchyard.history.v1.ExecuteRequest.context:type_name -> switchyard.history.v1.Shared
+	18, // 8: switchyard.history.v1.ExecuteRequest.views:type_name -> switchyard.history.v1.ExecuteRequest.ViewsEntry
+	27, // 9: switchyard.history.v1.ExecuteRequest.run_input:type_name -> switchyard.history.v1.Shared
+	4,  // 10: switchyard.history.v1.ExecuteRequest.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	3,  // 11: switchyard.history.v1.ExecuteRequest.batch:type_name -> switchyard.history.v1.Member
+	28, // 12: switchyard.history.v1.ExecuteRequest.ends:type_name -> switchyard.history.v1.AncestorEnds
+	19, // 13: switchyard.history.v1.ExecuteRequest.secret_env:type_name -> switchyard.history.v1.ExecuteRequest.SecretEnvEntry
+	25, // 14: switchyard.history.v1.ExecuteRequest.max_lease:type_name -> google.protobuf.Duration
+	2,  // 15: switchyard.history.v1.ExecuteRequest.approved_environments:type_name -> switchyard.history.v1.ApprovedEnvironments
+	25, // 16: switchyard.history.v1.ExecuteRequest.stop_grace:type_name -> google.protobuf.Duration
+	29, // 17: switchyard.history.v1.ExecuteRequest.run_view:type_name -> switchyard.history.v1.RunView
+	30, // 18: switchyard.history.v1.ExecuteRequest.artifacts:type_name -> switchyard.v1.Artifacts
+	1,  // 19: switchyard.history.v1.ExecuteRequest.workspace:type_name -> switchyard.history.v1.TaskWorkspace
+	20, // 20: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
+	26, // 21: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
+	4,  // 22: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	31, // 23: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	32, // 24: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	32, // 25: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	32, // 26: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	4,  // 27: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	6,  // 28: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
+	7,  // 29: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
+	25, // 30: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
+	31, // 31: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	4,  // 32: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	32, // 33: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
+	32, // 34: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	4,  // 35: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	6,  // 36: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
+	32, // 37: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	33, // 38: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
+	32, // 39: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
+	0,  // 40: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
+	25, // 41: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	32, // 42: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	32, // 43: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	32, // 44: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
+	34, // 45: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
+	25, // 46: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	34, // 47: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
+	21, // 48: switchyard.history.v1.SilentNodesResponse.since:type_name -> switchyard.history.v1.SilentNodesResponse.SinceEntry
+	35, // 49: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	32, // 50: switchyard.history.v1.SilentNodesResponse.SinceEntry.value:type_name -> google.protobuf.Timestamp
+	51, // [51:51] is the sub-list for method output_type
+	51, // [51:51] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_attempt_proto_init() }
@@ -2104,14 +2174,14 @@ func file_switchyard_history_v1_attempt_proto_init() {
 	file_switchyard_history_v1_placement_proto_init()
 	file_switchyard_history_v1_value_proto_init()
 	file_switchyard_history_v1_attempt_proto_msgTypes[0].OneofWrappers = []any{}
-	file_switchyard_history_v1_attempt_proto_msgTypes[9].OneofWrappers = []any{}
+	file_switchyard_history_v1_attempt_proto_msgTypes[10].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_attempt_proto_rawDesc), len(file_switchyard_history_v1_attempt_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

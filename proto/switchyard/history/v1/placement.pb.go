@@ -143,7 +143,9 @@ type TaskRequest struct {
 	// container.
 	Container *ContainerNeeds `protobuf:"bytes,11,opt,name=container,proto3" json:"container,omitempty"`
 	// What else the task needs of its node; absent if nothing.
-	Needs         *TaskNeeds `protobuf:"bytes,12,opt,name=needs,proto3" json:"needs,omitempty"`
+	Needs *TaskNeeds `protobuf:"bytes,12,opt,name=needs,proto3" json:"needs,omitempty"`
+	// Where the task finds the folder that it shares; absent if any node will do.
+	Workspace     *PlacedWorkspace `protobuf:"bytes,13,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -262,6 +264,77 @@ func (x *TaskRequest) GetNeeds() *TaskNeeds {
 	return nil
 }
 
+func (x *TaskRequest) GetWorkspace() *PlacedWorkspace {
+	if x != nil {
+		return x.Workspace
+	}
+	return nil
+}
+
+// PlacedWorkspace states which node has the folder that tasks of a run share.
+type PlacedWorkspace struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// See TaskDefinition.workspace.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Node that has the folder.
+	Node string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Task that has used the folder there.
+	Task          string `protobuf:"bytes,3,opt,name=task,proto3" json:"task,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlacedWorkspace) Reset() {
+	*x = PlacedWorkspace{}
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlacedWorkspace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlacedWorkspace) ProtoMessage() {}
+
+func (x *PlacedWorkspace) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlacedWorkspace.ProtoReflect.Descriptor instead.
+func (*PlacedWorkspace) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *PlacedWorkspace) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PlacedWorkspace) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *PlacedWorkspace) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
 // ContainerNeeds lists what the container of a task requires from a node's ContainerPolicy.
 type ContainerNeeds struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -279,7 +352,7 @@ type ContainerNeeds struct {
 
 func (x *ContainerNeeds) Reset() {
 	*x = ContainerNeeds{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -291,7 +364,7 @@ func (x *ContainerNeeds) String() string {
 func (*ContainerNeeds) ProtoMessage() {}
 
 func (x *ContainerNeeds) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -304,7 +377,7 @@ func (x *ContainerNeeds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerNeeds.ProtoReflect.Descriptor instead.
 func (*ContainerNeeds) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ContainerNeeds) GetPrivileged() bool {
@@ -362,7 +435,7 @@ type TaskNeeds struct {
 
 func (x *TaskNeeds) Reset() {
 	*x = TaskNeeds{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -374,7 +447,7 @@ func (x *TaskNeeds) String() string {
 func (*TaskNeeds) ProtoMessage() {}
 
 func (x *TaskNeeds) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -387,7 +460,7 @@ func (x *TaskNeeds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskNeeds.ProtoReflect.Descriptor instead.
 func (*TaskNeeds) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *TaskNeeds) GetVmImage() string {
@@ -471,7 +544,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -483,7 +556,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -496,7 +569,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -540,7 +613,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[5]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -552,7 +625,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[5]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -565,7 +638,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -630,7 +703,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[6]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -642,7 +715,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[6]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -655,7 +728,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Assignment) GetTask() string {
@@ -738,7 +811,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[7]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -750,7 +823,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[7]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -763,7 +836,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Waiting) GetTask() string {
@@ -807,7 +880,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[8]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -819,7 +892,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[8]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -832,7 +905,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -864,7 +937,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[9]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +949,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[9]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +962,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -933,7 +1006,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[10]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +1018,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[10]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1031,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -1007,7 +1080,7 @@ const file_switchyard_history_v1_placement_proto_rawDesc = "" +
 	"\breleased\x18\x03 \x03(\v2\x1f.switchyard.history.v1.ClaimRefR\breleased\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12\"\n" +
 	"\facknowledged\x18\x05 \x01(\x03R\facknowledged\x12\x14\n" +
-	"\x05chain\x18\x06 \x01(\tR\x05chain\"\x98\x04\n" +
+	"\x05chain\x18\x06 \x01(\tR\x05chain\"\xde\x04\n" +
 	"\vTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
@@ -1022,7 +1095,12 @@ const file_switchyard_history_v1_placement_proto_rawDesc = "" +
 	"\brefusals\x18\n" +
 	" \x01(\x05R\brefusals\x12C\n" +
 	"\tcontainer\x18\v \x01(\v2%.switchyard.history.v1.ContainerNeedsR\tcontainer\x126\n" +
-	"\x05needs\x18\f \x01(\v2 .switchyard.history.v1.TaskNeedsR\x05needs\"\xa9\x01\n" +
+	"\x05needs\x18\f \x01(\v2 .switchyard.history.v1.TaskNeedsR\x05needs\x12D\n" +
+	"\tworkspace\x18\r \x01(\v2&.switchyard.history.v1.PlacedWorkspaceR\tworkspace\"M\n" +
+	"\x0fPlacedWorkspace\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
+	"\x04task\x18\x03 \x01(\tR\x04task\"\xa9\x01\n" +
 	"\x0eContainerNeeds\x12\x1e\n" +
 	"\n" +
 	"privileged\x18\x01 \x01(\bR\n" +
@@ -1095,47 +1173,49 @@ func file_switchyard_history_v1_placement_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_placement_proto_rawDescData
 }
 
-var file_switchyard_history_v1_placement_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_switchyard_history_v1_placement_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_switchyard_history_v1_placement_proto_goTypes = []any{
 	(*PlaceRequest)(nil),          // 0: switchyard.history.v1.PlaceRequest
 	(*TaskRequest)(nil),           // 1: switchyard.history.v1.TaskRequest
-	(*ContainerNeeds)(nil),        // 2: switchyard.history.v1.ContainerNeeds
-	(*TaskNeeds)(nil),             // 3: switchyard.history.v1.TaskNeeds
-	(*ClaimRef)(nil),              // 4: switchyard.history.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 5: switchyard.history.v1.PlaceResponse
-	(*Assignment)(nil),            // 6: switchyard.history.v1.Assignment
-	(*Waiting)(nil),               // 7: switchyard.history.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 8: switchyard.history.v1.AwaitPlacementRequest
-	(*ExplainRequest)(nil),        // 9: switchyard.history.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 10: switchyard.history.v1.ExplainResponse
-	(*v1.Constraints)(nil),        // 11: switchyard.v1.Constraints
-	(*v1.Resources)(nil),          // 12: switchyard.v1.Resources
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
-	(*v1.MountRule)(nil),          // 15: switchyard.v1.MountRule
-	(*v1.NodeVerdict)(nil),        // 16: switchyard.v1.NodeVerdict
+	(*PlacedWorkspace)(nil),       // 2: switchyard.history.v1.PlacedWorkspace
+	(*ContainerNeeds)(nil),        // 3: switchyard.history.v1.ContainerNeeds
+	(*TaskNeeds)(nil),             // 4: switchyard.history.v1.TaskNeeds
+	(*ClaimRef)(nil),              // 5: switchyard.history.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 6: switchyard.history.v1.PlaceResponse
+	(*Assignment)(nil),            // 7: switchyard.history.v1.Assignment
+	(*Waiting)(nil),               // 8: switchyard.history.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 9: switchyard.history.v1.AwaitPlacementRequest
+	(*ExplainRequest)(nil),        // 10: switchyard.history.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 11: switchyard.history.v1.ExplainResponse
+	(*v1.Constraints)(nil),        // 12: switchyard.v1.Constraints
+	(*v1.Resources)(nil),          // 13: switchyard.v1.Resources
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
+	(*v1.MountRule)(nil),          // 16: switchyard.v1.MountRule
+	(*v1.NodeVerdict)(nil),        // 17: switchyard.v1.NodeVerdict
 }
 var file_switchyard_history_v1_placement_proto_depIdxs = []int32{
 	1,  // 0: switchyard.history.v1.PlaceRequest.requests:type_name -> switchyard.history.v1.TaskRequest
-	4,  // 1: switchyard.history.v1.PlaceRequest.released:type_name -> switchyard.history.v1.ClaimRef
-	11, // 2: switchyard.history.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	12, // 3: switchyard.history.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	13, // 4: switchyard.history.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	14, // 5: switchyard.history.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	2,  // 6: switchyard.history.v1.TaskRequest.container:type_name -> switchyard.history.v1.ContainerNeeds
-	3,  // 7: switchyard.history.v1.TaskRequest.needs:type_name -> switchyard.history.v1.TaskNeeds
-	15, // 8: switchyard.history.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
-	6,  // 9: switchyard.history.v1.PlaceResponse.assigned:type_name -> switchyard.history.v1.Assignment
-	7,  // 10: switchyard.history.v1.PlaceResponse.waiting:type_name -> switchyard.history.v1.Waiting
-	1,  // 11: switchyard.history.v1.ExplainRequest.request:type_name -> switchyard.history.v1.TaskRequest
-	1,  // 12: switchyard.history.v1.ExplainRequest.more:type_name -> switchyard.history.v1.TaskRequest
-	16, // 13: switchyard.history.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	10, // 14: switchyard.history.v1.ExplainResponse.more:type_name -> switchyard.history.v1.ExplainResponse
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	5,  // 1: switchyard.history.v1.PlaceRequest.released:type_name -> switchyard.history.v1.ClaimRef
+	12, // 2: switchyard.history.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	13, // 3: switchyard.history.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	14, // 4: switchyard.history.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	15, // 5: switchyard.history.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	3,  // 6: switchyard.history.v1.TaskRequest.container:type_name -> switchyard.history.v1.ContainerNeeds
+	4,  // 7: switchyard.history.v1.TaskRequest.needs:type_name -> switchyard.history.v1.TaskNeeds
+	2,  // 8: switchyard.history.v1.TaskRequest.workspace:type_name -> switchyard.history.v1.PlacedWorkspace
+	16, // 9: switchyard.history.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
+	7,  // 10: switchyard.history.v1.PlaceResponse.assigned:type_name -> switchyard.history.v1.Assignment
+	8,  // 11: switchyard.history.v1.PlaceResponse.waiting:type_name -> switchyard.history.v1.Waiting
+	1,  // 12: switchyard.history.v1.ExplainRequest.request:type_name -> switchyard.history.v1.TaskRequest
+	1,  // 13: switchyard.history.v1.ExplainRequest.more:type_name -> switchyard.history.v1.TaskRequest
+	17, // 14: switchyard.history.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	11, // 15: switchyard.history.v1.ExplainResponse.more:type_name -> switchyard.history.v1.ExplainResponse
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_placement_proto_init() }
@@ -1143,14 +1223,14 @@ func file_switchyard_history_v1_placement_proto_init() {
 	if File_switchyard_history_v1_placement_proto != nil {
 		return
 	}
-	file_switchyard_history_v1_placement_proto_msgTypes[6].OneofWrappers = []any{}
+	file_switchyard_history_v1_placement_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_placement_proto_rawDesc), len(file_switchyard_history_v1_placement_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
