@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +19,7 @@ import (
 	"switchyard/cli/output"
 	"switchyard/cli/terminal"
 	"switchyard/drawing/words"
-	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 func newRunsArtifactsGet(sys *system) *cobra.Command {
@@ -28,8 +30,9 @@ func newRunsArtifactsGet(sys *system) *cobra.Command {
 		Short: "Download an artifact of a task",
 		Long: `Downloads the artifact NAME of a task into a new folder of that name, or into the folder
 --dir; without NAME, each artifact of the task into a folder of its name below --dir.
-TASK may be an instance, such as "each[3]". After a lost connection, the download
-continues where it was.
+If the task fans out, that folder has one for each completed instance, named by its
+number; TASK may be a single instance, such as "each[3]". After a lost connection, the
+download continues where it was.
 
 --dir - writes a tar archive to standard output.`,
 		Example: `  switchyard runs artifacts get last build
@@ -45,20 +48,26 @@ continues where it was.
 		if err != nil {
 			return err
 		}
-		all, isNamed := task.GetResult().GetArtifacts(), len(args) > 2
+		left, isNamed := &artifactPage{}, len(args) > 2
+		if err := left.addTask(ctx, a, run, args[1], task); err != nil {
+			return err
+		}
+		all := left.items
 		if isNamed {
-			one := v1.ArtifactNamed(all, args[2])
-			if one == nil {
+			all = slices.DeleteFunc(all, func(one taskArtifact) bool { return one.GetName() != args[2] })
+			if len(all) == 0 {
 				return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("task %s of run %s has left no artifact %q", args[1], run, args[2]), Hint: "`switchyard runs artifacts list " + run + " " + output.ShellWord(args[1]) + "` lists them"}
 			}
-			all = []*v1.Artifact{one}
 		}
 		if len(all) == 0 {
 			return &exit.Error{Code: exit.CodeNotDone, Err: fmt.Errorf("task %s of run %s has left no artifacts; it is %s", args[1], run, task.GetState())}
 		}
-		g := &fetching{copying: copying{sys: sys, progress: newCopyProgress(sys)}, client: a, run: run, task: args[1], force: force}
+		g := &fetching{copying: copying{sys: sys, progress: newCopyProgress(sys)}, client: a, run: run, force: force}
 		defer g.progress.end()
 		if dir == "-" {
+			if task.GetCount() > 0 {
+				return exit.Usagef("task %s fans out; name one of its instances, such as %s", args[1], output.ShellWord(all[0].task))
+			}
 			if len(all) > 1 {
 				return exit.Usagef("task %s has %d artifacts; name one of them", args[1], len(all))
 			}
@@ -72,6 +81,9 @@ continues where it was.
 			if !isNamed || dir == "" {
 				folder = filepath.Join(dir, one.GetName())
 			}
+			if _, number, isInstance := names.ParseInstanceName(one.task); isInstance && task.GetCount() > 0 {
+				folder = filepath.Join(folder, strconv.Itoa(number))
+			}
 			if err := g.unpack(ctx, one, folder); err != nil {
 				return g.outcome(ctx, err)
 			}
@@ -84,20 +96,20 @@ continues where it was.
 // fetching is a download of artifacts in progress.
 type fetching struct {
 	copying
-	client    *client.Client
-	run, task string
-	force     bool
+	client *client.Client
+	run    string
+	force  bool
 }
 
 // write writes an artifact as an archive.
-func (g *fetching) write(ctx context.Context, a *v1.Artifact, w io.Writer) error {
-	return g.client.Artifact(ctx, g.run, g.task, a.GetName(), io.MultiWriter(w, g.progress), func() {
+func (g *fetching) write(ctx context.Context, a taskArtifact, w io.Writer) error {
+	return g.client.Artifact(ctx, g.run, a.task, a.GetName(), io.MultiWriter(w, g.progress), func() {
 		fmt.Fprintln(g.sys.screen, g.client.AwayText())
 	})
 }
 
 // unpack unpacks an artifact into a folder, which is created if necessary.
-func (g *fetching) unpack(ctx context.Context, a *v1.Artifact, folder string) error {
+func (g *fetching) unpack(ctx context.Context, a taskArtifact, folder string) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}

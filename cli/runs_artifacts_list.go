@@ -9,6 +9,7 @@ import (
 	"switchyard/cli/client"
 	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // taskArtifact is an artifact with the task that has left it.
@@ -29,11 +30,36 @@ func (p *artifactPage) GetItems() []taskArtifact { return p.items }
 // GetNextPageToken returns the token of the next page, or "".
 func (p *artifactPage) GetNextPageToken() string { return p.next }
 
+// add adds the artifacts of a task or an instance.
 func (p *artifactPage) add(task string, r *v1.TaskResult) {
 	for _, a := range r.GetArtifacts() {
 		p.items = append(p.items, taskArtifact{a, task})
 	}
 }
+
+// addTask adds the artifacts of a task, or those of all of its instances.
+func (p *artifactPage) addTask(ctx context.Context, a *client.Client, run, name string, task *v1.Task) error {
+	p.add(name, task.GetResult())
+	// A completed instance has every artifact of its task, so that the first one without any ends the search.
+	req := &v1.ListInstancesRequest{Id: run, Task: name, State: v1.TaskCompleted, PageSize: 1}
+	for more := task.GetCount() > 0; more; more = req.PageToken != "" {
+		page, err := client.Call(ctx, a, a.Runs.ListInstances, req)
+		if err != nil {
+			return err
+		}
+		for _, one := range page.GetItems() {
+			if len(one.GetResult().GetArtifacts()) == 0 {
+				return nil
+			}
+			p.add(names.InstanceName(name, int(one.GetIndex())), one.GetResult())
+		}
+		req.PageToken, req.PageSize = page.GetNextPageToken(), instancesAtOnce
+	}
+	return nil
+}
+
+// instancesAtOnce is the number of instances that are asked for at once.
+const instancesAtOnce = 1000
 
 func newRunsArtifactsList(sys *system) *cobra.Command {
 	cmd := listCommand[taskArtifact]{
@@ -42,9 +68,11 @@ func newRunsArtifactsList(sys *system) *cobra.Command {
 		fetch: func(ctx context.Context, a *client.Client, args []string, size int32, token string) (listPage[taskArtifact], error) {
 			page := &artifactPage{}
 			if len(args) > 1 {
-				_, task, _, err := readTask(ctx, a, args[0], args[1])
-				page.add(args[1], task.GetResult())
-				return page, err
+				run, task, _, err := readTask(ctx, a, args[0], args[1])
+				if err != nil {
+					return nil, err
+				}
+				return page, page.addTask(ctx, a, run, args[1], task)
 			}
 			run, err := sys.resolveRun(ctx, a, args[0])
 			if err != nil {
@@ -55,7 +83,9 @@ func newRunsArtifactsList(sys *system) *cobra.Command {
 				return nil, err
 			}
 			for _, task := range res.GetItems() {
-				page.add(task.GetName(), task.GetResult())
+				if err := page.addTask(ctx, a, run, task.GetName(), task); err != nil {
+					return nil, err
+				}
 			}
 			page.next = res.GetNextPageToken()
 			return page, nil
@@ -77,7 +107,7 @@ func newRunsArtifactsList(sys *system) *cobra.Command {
 			return rows
 		},
 	}.command(sys)
-	cmd.Long = `Lists the files that the completed tasks of a run have left. Those of an instance are only
-listed if TASK names it, such as "each[3]".`
+	cmd.Long = `Lists the files that the completed tasks and instances of a run have left. TASK may be an
+instance, such as "each[3]".`
 	return cmd
 }

@@ -23,24 +23,29 @@ tasks:
   each:
     type: shell
     parallel: 2
-    spec: { command: 'echo "$SWITCHYARD_INSTANCE" > number' }
+    spec: { command: 'echo "$SWITCHYARD_INDEX" > number' }
     artifacts: { out: [{ name: number, path: number }] }
 `)
 	s.End(t, id)
 	type item struct{ Task, Name, Size, Digest string }
 	items := ask[list[item]](t, s.Gateway, "runs", "artifacts", "list", id).Items
-	if len(items) != 2 || items[0].Task != "build" || items[0].Name != "app" || items[0].Size != "5" || !strings.HasPrefix(items[0].Digest, "sha256:") || items[1].Name != "report" {
+	if len(items) != 4 || items[2].Task != "each[0]" || items[3].Task != "each[1]" || items[3].Name != "number" || items[0].Task != "build" || items[0].Name != "app" || items[0].Size != "5" || !strings.HasPrefix(items[0].Digest, "sha256:") || items[1].Name != "report" {
 		t.Errorf("the run has left %v", items)
 	}
 	if items := ask[list[item]](t, s.Gateway, "runs", "artifacts", "list", id, "each[1]").Items; len(items) != 1 || items[0].Task != "each[1]" || items[0].Name != "number" {
 		t.Errorf("the instance has left %v", items)
 	}
+	if items := ask[list[item]](t, s.Gateway, "runs", "artifacts", "list", id, "each").Items; len(items) != 2 || items[1].Task != "each[1]" {
+		t.Errorf("the instances have left %v", items)
+	}
 	if text, _ := do(t, s.Gateway, 0, "runs", "get", id, "build"); !strings.Contains(text, "app, 5 B in 1 file (switchyard runs artifacts get "+id+" build app)") {
 		t.Errorf("the task is shown as %s", text)
 	}
-	all, one := filepath.Join(t.TempDir(), "all"), filepath.Join(t.TempDir(), "one")
+	all, one, each := filepath.Join(t.TempDir(), "all"), filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "each")
 	do(t, s.Gateway, 0, "runs", "artifacts", "get", id, "build", "--dir", all)
 	do(t, s.Gateway, 0, "runs", "artifacts", "get", id, "each[1]", "number", "--dir", one)
+	do(t, s.Gateway, 0, "runs", "artifacts", "get", id, "each", "--dir", each)
+	do(t, s.Gateway, 0, "runs", "artifacts", "get", id, "each", "number", "--dir", each)
 	read := func(name, want string) {
 		t.Helper()
 		if text, err := os.ReadFile(name); err != nil || strings.TrimSpace(string(text)) != want {
@@ -52,8 +57,9 @@ tasks:
 	if info, err := os.Stat(filepath.Join(all, "app/bin/app")); err != nil || info.Mode().Perm()&0o100 == 0 {
 		t.Errorf("the program: %v, %v", info, err)
 	}
-	if _, err := os.Stat(filepath.Join(one, "number")); err != nil {
-		t.Error(err)
+	read(filepath.Join(one, "number"), "1")
+	for _, name := range []string{"number/0/number", "number/1/number", "0/number", "1/number"} {
+		read(filepath.Join(each, name), filepath.Base(filepath.Dir(name)))
 	}
 	// What exists is not replaced unless this is asked for.
 	report := filepath.Join(all, "report/report.txt")
@@ -80,4 +86,7 @@ tasks:
 		t.Errorf("stderr: %s", stderr)
 	}
 	do(t, s.Gateway, 2, "runs", "artifacts", "get", id, "build", "--dir", "-")
+	if _, stderr := do(t, s.Gateway, 2, "runs", "artifacts", "get", id, "each", "number", "--dir", "-"); !strings.Contains(stderr, "each[0]") {
+		t.Errorf("stderr: %s", stderr)
+	}
 }
