@@ -35,7 +35,8 @@ and some nodes. With --db its state survives restarts, kill -9 included.`,
 	flags.StringVar(&db, "db", "", "file for Temporal's state (default in memory)")
 	flags.StringVar(&store, "store", "", "folder or URL for logs and results (default DB.store, or a temporary folder without --db)")
 	retention := retentionFlag(flags)
-	logQuota := logQuotaFlag(flags)
+	var quotas quotaFlags
+	quotas.add(flags)
 	flags.IntVar(&port, "port", 7233, "port of Temporal, or 0 for a free port")
 	flags.IntVar(&gatewayPort, "gateway-port", 7280, "port of the gateway, or 0 for a free port")
 	flags.IntVar(&uiPort, "ui-port", 8233, "port of Temporal's Web UI, or 0 for a free port; a free port is also used if the default is taken")
@@ -73,7 +74,7 @@ and some nodes. With --db its state survives restarts, kill -9 included.`,
 		if cfg.Retention, err = checkRetention(*retention); err != nil {
 			return err
 		}
-		if cfg.LogQuota, err = checkLogQuota(*logQuota); err != nil {
+		if err := quotas.into(&cfg); err != nil {
 			return err
 		}
 		for _, p := range []struct {

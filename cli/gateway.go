@@ -37,7 +37,8 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 	secretsKey := secretsKeyFlag(cmd.Flags())
 	sshFlags(cmd.Flags(), &cfg.SSH)
 	retention := retentionFlag(cmd.Flags())
-	logQuota := logQuotaFlag(cmd.Flags())
+	var quotas quotaFlags
+	quotas.add(cmd.Flags())
 	var fleet fleetFlags
 	fleet.add(cmd.Flags())
 	role := &output.Choice{Value: string(workers.RoleAuto)}
@@ -55,7 +56,7 @@ Temporal's own settings: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, ..., or its profi
 		if cfg.Retention, err = checkRetention(*retention); err != nil {
 			return err
 		}
-		if cfg.LogQuota, err = checkLogQuota(*logQuota); err != nil {
+		if err := quotas.into(&cfg); err != nil {
 			return err
 		}
 		if cfg.TLS, err = files.Config(); err != nil {

@@ -28,7 +28,7 @@ type runFlags struct {
 	logs     bool
 	detach   bool
 	store    string
-	logQuota *int64
+	quotas   quotaFlags
 	gateway  *string
 	settings runOptions
 	format   *output.Choice
@@ -64,7 +64,7 @@ id.
 	flags.BoolVar(&f.logs, "logs", false, "also show the output of the tasks")
 	flags.BoolVar(&f.detach, "detach", false, "start the run on the gateway, print its id and exit")
 	flags.StringVar(&f.store, "store", "", "folder or URL for logs and results (default a temporary folder, removed after the run)")
-	f.logQuota = logQuotaFlag(flags)
+	f.quotas.add(flags)
 	f.gateway = gatewayFlag(cmd, "URL of a gateway, or of several ones of a fleet, to run on, instead of in this process")
 	f.settings.add(flags, "default 5s in this process, else 0")
 	f.nodes.addSome(flags)
@@ -78,8 +78,8 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	if err != nil {
 		return err
 	}
-	quota, err := checkLogQuota(*f.logQuota)
-	if err != nil {
+	var limits stack.Config
+	if err := f.quotas.into(&limits); err != nil {
 		return err
 	}
 	if err := f.input.oneStdin(path); err != nil {
@@ -122,7 +122,7 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 	if local {
 		log := logger(sys, f.logLevel)
 		cfg := stack.Config{
-			Store: f.store, LogQuota: quota, Control: true, Gateway: "127.0.0.1:0", Nodes: nodes, Version: version(), Logger: log, ExitFolders: &sys.exitFolders,
+			Store: f.store, LogQuota: limits.LogQuota, ArtifactQuota: limits.ArtifactQuota, Control: true, Gateway: "127.0.0.1:0", Nodes: nodes, Version: version(), Logger: log, ExitFolders: &sys.exitFolders,
 		}
 		if sys.getenv("TEMPORAL_ADDRESS") == "" {
 			cfg.Temporal = &embedded.Options{Logger: log}

@@ -19,6 +19,7 @@ import (
 	"switchyard/activities/store"
 	"switchyard/cli/client"
 	"switchyard/cli/exit"
+	"switchyard/cli/stack"
 	"switchyard/workers"
 )
 
@@ -160,15 +161,26 @@ func checkRetention(retention time.Duration) (time.Duration, error) {
 	return retention, nil
 }
 
-// logQuotaFlag adds --log-quota-gb to a command that may store logs itself. checkLogQuota reads the flag.
-func logQuotaFlag(f *pflag.FlagSet) *int64 {
-	return f.Int64("log-quota-gb", 10, "maximum size of the logs of one run in the store, in GiB; 0 means no limit")
+// quotaFlags are the quotas of a run, for commands that may write to the store themselves.
+type quotaFlags struct{ logs, artifacts int64 }
+
+func (q *quotaFlags) add(f *pflag.FlagSet) {
+	f.Int64Var(&q.logs, "log-quota-gb", 10, "maximum size of the logs of one run in the store, in GiB; 0 means no limit")
+	f.Int64Var(&q.artifacts, "artifact-quota-gb", 100, "maximum size of the artifacts of one run, in GiB; 0 means no limit")
 }
 
-// checkLogQuota returns the quota in bytes.
-func checkLogQuota(gb int64) (int64, error) {
+// into sets the quotas, in bytes.
+func (q *quotaFlags) into(cfg *stack.Config) (err error) {
+	if cfg.LogQuota, err = checkQuota("log-quota-gb", q.logs); err == nil {
+		cfg.ArtifactQuota, err = checkQuota("artifact-quota-gb", q.artifacts)
+	}
+	return err
+}
+
+// checkQuota returns the quota of a flag in bytes.
+func checkQuota(flag string, gb int64) (int64, error) {
 	if gb < 0 || gb > math.MaxInt64>>30 {
-		return 0, exit.Usagef("--log-quota-gb %d: it must be at least 1, or 0 for no limit", gb)
+		return 0, exit.Usagef("--%s %d: it must be at least 1, or 0 for no limit", flag, gb)
 	}
 	return gb << 30, nil
 }

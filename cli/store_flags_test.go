@@ -75,15 +75,15 @@ func TestRetentionIsAboveZero(t *testing.T) {
 	}
 }
 
-func TestLogQuotaIsNotNegative(t *testing.T) {
+func TestQuotaIsNotNegative(t *testing.T) {
 	for gb, want := range map[int64]int64{0: 0, 10: 10 << 30} {
-		if got, err := checkLogQuota(gb); err != nil || got != want {
+		if got, err := checkQuota("log-quota-gb", gb); err != nil || got != want {
 			t.Errorf("%d GiB: %d, %v", gb, got, err)
 		}
 	}
 	for _, gb := range []int64{-1, 1 << 33} {
 		var f *exit.Error
-		if _, err := checkLogQuota(gb); !errors.As(err, &f) || f.Code != exit.CodeUsage {
+		if _, err := checkQuota("artifact-quota-gb", gb); !errors.As(err, &f) || f.Code != exit.CodeUsage {
 			t.Errorf("%d GiB: %v", gb, err)
 		}
 	}

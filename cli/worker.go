@@ -58,8 +58,11 @@ drain, and so do shell tasks on a Linux before 6.15.`,
 	cmd.Flags().Lookup("name").Usage += " (default the name of the machine)"
 	cmd.Flags().StringVar(&store, "store", "", workerStoreUsage)
 	cmd.Flags().Var(onStop, "on-stop", "what a stopped worker does with running tasks: leave those that can run on to the next worker of the node, or drain all of them")
-	logQuota := logQuotaFlag(cmd.Flags())
-	cmd.Flags().Lookup("log-quota-gb").Usage += " (the gateway's own where it is the store)"
+	var quotas quotaFlags
+	quotas.add(cmd.Flags())
+	for _, quota := range []string{"log-quota-gb", "artifact-quota-gb"} {
+		cmd.Flags().Lookup(quota).Usage += " (the gateway's own where it is the store)"
+	}
 	cmd.Flags().StringVar(&spool, "spool-dir", "", spoolUsage)
 	cmd.Flags().StringVar(&metricsAddress, "metrics-address", defaultMetricsAddress, "host:port to serve Prometheus metrics on, under /metrics, or none")
 	gateway := clientFlag(cmd)
@@ -85,7 +88,7 @@ drain, and so do shell tasks on a Linux before 6.15.`,
 		if metricsAddress == noMetrics {
 			cfg.MetricsAddress = ""
 		}
-		if cfg.LogQuota, err = checkLogQuota(*logQuota); err != nil {
+		if err := quotas.into(&cfg); err != nil {
 			return err
 		}
 		if cfg.Nodes, err = nodes.configs(1); err != nil {

@@ -563,6 +563,24 @@ func TestFailedUploadIsForgotten(t *testing.T) {
 	}
 }
 
+// An upload beyond the quota of its run ends early, and leaves nothing that a sweep would keep.
+func TestUploadBeyondItsQuotaIsForgotten(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{80 << 20, 10 << 10} { // with drafts, and in the manifest
+		s := openStore(t, t.TempDir())
+		s.LimitArtifacts(8 << 10)
+		dir, root := folder(t)
+		write(t, dir, "large", noise(size, 1), 0o644)
+		_, err := (&artifacts.Library{Store: s}).Save(t.Context(), key("a"), "a", ".", root)
+		if _, isFull := errors.AsType[*store.ArtifactQuotaError](err); !isFull {
+			t.Fatal(err)
+		}
+		if n := chunks(t, s); n > 0 {
+			t.Errorf("%d chunks were stored", n)
+		}
+	}
+}
+
 // sweepAs sweeps a store whose runs are all open, or all closed.
 func sweepAs(t *testing.T, s *store.Store, open bool) {
 	t.Helper()

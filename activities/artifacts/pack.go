@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"switchyard/activities/store"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -33,7 +34,7 @@ var ErrNone = errors.New("nothing matches")
 
 // Save stores the files below root that match a path, as in ArtifactOut.path, as an artifact whose manifest has the given key of
 // storekey.Artifact. Files that have been stored are not sent again. The error is ErrNone, ErrInvalid, that of ctx, or one of
-// the store.
+// the store, such as an ArtifactQuotaError.
 func (l *Library) Save(ctx context.Context, key, name, from string, root *os.Root) (*v1.Artifact, error) {
 	p := &packer{upload: l.newUpload(ctx, key), links: map[[2]uint64]string{}}
 	defer p.upload.abort()
@@ -57,7 +58,11 @@ func (l *Library) Save(ctx context.Context, key, name, from string, root *os.Roo
 		p.upload.forget(context.WithoutCancel(ctx))
 		return nil, err
 	}
-	return p.finish(ctx, key, name)
+	a, err := p.finish(ctx, key, name)
+	if _, isFull := errors.AsType[*store.ArtifactQuotaError](err); isFull {
+		p.upload.forget(context.WithoutCancel(ctx))
+	}
+	return a, err
 }
 
 // SaveNone stores an empty artifact.

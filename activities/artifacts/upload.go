@@ -33,6 +33,7 @@ type upload struct {
 
 	batch  [][]byte
 	sizes  []int32
+	size   int64 // of all chunks
 	drafts int
 
 	mu      sync.Mutex
@@ -93,7 +94,7 @@ func (u *upload) put(b []byte) {
 
 // add appends a chunk. The upload takes over its buffer.
 func (u *upload) add(chunk []byte) {
-	u.sizes = append(u.sizes, int32(len(chunk)))
+	u.sizes, u.size = append(u.sizes, int32(len(chunk))), u.size+int64(len(chunk))
 	if u.batch = append(u.batch, chunk); len(u.batch) == batchChunks {
 		u.send()
 	}
@@ -101,7 +102,7 @@ func (u *upload) add(chunk []byte) {
 
 // send begins to store the chunks of the batch.
 func (u *upload) send() {
-	batch, n := u.batch, u.drafts
+	batch, n, size := u.batch, u.drafts, u.size
 	if len(batch) == 0 {
 		return
 	}
@@ -116,12 +117,13 @@ func (u *upload) send() {
 				u.put(chunk)
 			}
 		}()
-		return u.store(batch, first, n)
+		return u.store(batch, first, n, size)
 	})
 }
 
-// store stores the chunks of a batch that are not stored yet. first is the number of its first chunk, and n that of its draft.
-func (u *upload) store(batch [][]byte, first, n int) error {
+// store stores the chunks of a batch that are not stored yet. first is the number of its first chunk, n that of its draft, and size
+// that of the upload so far.
+func (u *upload) store(batch [][]byte, first, n int, size int64) error {
 	digests := make([][]byte, len(batch))
 	var hashing errgroup.Group
 	hashing.SetLimit(2)
@@ -134,7 +136,7 @@ func (u *upload) store(batch [][]byte, first, n int) error {
 	u.mu.Unlock()
 	s, retry := u.library.Store, u.library.retry
 	if err := retry(u.ctx, func() error {
-		return s.PutMessage(u.ctx, storekey.Draft(u.key, n), &v1.ArtifactDraft{Chunks: digests})
+		return s.PutMessage(u.ctx, storekey.Draft(u.key, n), &v1.ArtifactDraft{Chunks: digests, Size: size})
 	}); err != nil {
 		return err
 	}

@@ -57,8 +57,10 @@ func (c *Control) cached(ctx context.Context, home, workflow, scope string, cond
 	if ttl := cond.GetTtl().AsDuration(); ttl > 0 && time.Since(found.GetCompletedAt().AsTime()) > ttl {
 		return nil, nil
 	}
-	switch err := c.adoptArtifacts(ctx, home, cond.GetTask(), found.GetResponse().GetResult()); {
-	case errors.Is(err, store.ErrNotFound):
+	err = c.adoptArtifacts(ctx, home, cond.GetTask(), found.GetResponse().GetResult())
+	_, isFull := errors.AsType[*store.ArtifactQuotaError](err)
+	switch {
+	case isFull, errors.Is(err, store.ErrNotFound):
 		return nil, nil
 	case err != nil:
 		return nil, storeError{err}

@@ -10,6 +10,7 @@ import (
 	"connectrpc.com/connect"
 
 	"switchyard/activities/gatewayclient"
+	"switchyard/activities/store/storekey"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 )
@@ -68,7 +69,7 @@ func (r *remote) store(ctx context.Context, req *v1.PutBlobRequest) (existed boo
 		return false, errTooLarge
 	}
 	res, err := insist(ctx, r, r.calls.PutBlob, req)
-	return res.GetExists(), putError(err)
+	return res.GetExists(), putError(req.GetKey(), err)
 }
 
 // storeOnce stores a value with a single try.
@@ -78,17 +79,21 @@ func (r *remote) storeOnce(ctx context.Context, key string, value []byte, ifAbse
 	}
 	res, err := r.calls.PutBlob(ctx, connect.NewRequest(&v1.PutBlobRequest{Key: key, Data: value, IfAbsent: ifAbsent}))
 	if err != nil {
-		return false, putError(r.failed(err))
+		return false, putError(key, r.failed(err))
 	}
 	return res.Msg.GetExists(), nil
 }
 
-// putError adds ErrLogQuota to the error of a PutBlob if its code says so.
-func putError(err error) error {
-	if connect.CodeOf(err) == connect.CodeOutOfRange {
+// putError returns the error of a PutBlob as ErrLogQuota or ArtifactQuotaError if its code says so.
+func putError(key string, err error) error {
+	refused, isWire := errors.AsType[*connect.Error](err)
+	if !isWire || refused.Code() != connect.CodeOutOfRange {
+		return err
+	}
+	if _, _, isLog := storekey.ParseLogChunk(key); isLog {
 		return fmt.Errorf("%w: %w", ErrLogQuota, err)
 	}
-	return err
+	return &ArtifactQuotaError{refused.Message()}
 }
 
 func (r *remote) get(ctx context.Context, key string) ([]byte, error) {
@@ -213,7 +218,7 @@ func (r *remote) inUse() string {
 // isAway reports whether an error means that a store did not answer or had no time to, rather than that it refused the
 // call. An invalid token counts as away, because it may be replaced.
 func isAway(err error) bool {
-	if errors.Is(err, ErrLowSpace) || errors.Is(err, ErrLogQuota) || errors.Is(err, errTooLarge) {
+	if errors.Is(err, ErrLowSpace) || errors.Is(err, ErrLogQuota) || isArtifactQuota(err) || errors.Is(err, errTooLarge) {
 		return false
 	}
 	if !connect.IsWireError(err) {

@@ -163,6 +163,7 @@ func (w *work) saveArtifacts(ctx, limited context.Context, m *member, res *histo
 	}
 	defer w.attempt.progress.announce(phrase.ArtifactsWait)()
 	saved, err := w.saveAll(limited, m)
+	full, isFull := errors.AsType[*store.ArtifactQuotaError](err)
 	switch {
 	case err == nil:
 		res.Result.Artifacts = saved
@@ -170,6 +171,8 @@ func (w *work) saveArtifacts(ctx, limited context.Context, m *member, res *histo
 		return ctx.Err()
 	case limited.Err() != nil:
 		res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonTimeout, "its time limit passed while its artifacts were being stored"
+	case isFull:
+		res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonArtifactQuota, full.Text
 	default:
 		res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonArtifacts, err.Error()
 	}

@@ -25,7 +25,8 @@ func (n *Node) records() records { return records{n.Store, n.Timing.recordTimeou
 func (r records) insist(ctx context.Context, f func() error) error {
 	for try, pause := 1, firstReadPause; ; pause = min(2*pause, lastReadPause) {
 		err := f()
-		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrUnreadable) || ctx.Err() != nil {
+		_, isFull := errors.AsType[*store.ArtifactQuotaError](err)
+		if err == nil || isFull || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrUnreadable) || ctx.Err() != nil {
 			return err
 		}
 		if r.store.Probe(ctx, store.ProbeRun) == nil {

@@ -45,6 +45,8 @@ type Config struct {
 	Leader election.Timing
 	// LogQuota bounds the logs of each run, in bytes, if this process writes to the store itself. 0 means no limit.
 	LogQuota int64
+	// ArtifactQuota bounds the artifacts of each run, in bytes, where LogQuota applies. 0 means no limit.
+	ArtifactQuota int64
 	// Weights holds the factors of a node's score. nil means the defaults.
 	Weights *placement.Weights
 	// Defaults holds the settings for runs that do not set them.

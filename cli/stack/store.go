@@ -34,6 +34,7 @@ func (s *Stack) openStore(ctx context.Context, cfg Config) (*store.Store, error)
 		return nil, err
 	}
 	kept.LimitLogs(cfg.LogQuota)
+	kept.LimitArtifacts(cfg.ArtifactQuota)
 	return kept, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"switchyard/dev/processes"
 )
 
 // TestArtifactsComeToPeople lists and downloads what tasks and instances have left.
@@ -88,5 +90,33 @@ tasks:
 	do(t, s.Gateway, 2, "runs", "artifacts", "get", id, "build", "--dir", "-")
 	if _, stderr := do(t, s.Gateway, 2, "runs", "artifacts", "get", id, "each", "number", "--dir", "-"); !strings.Contains(stderr, "each[0]") {
 		t.Errorf("stderr: %s", stderr)
+	}
+}
+
+// TestArtifactsBeyondTheQuotaFailTheirTask checks that a task whose artifacts exceed the quota of its run fails once, with the quota,
+// the usage and the remedy in its error.
+func TestArtifactsBeyondTheQuotaFailTheirTask(t *testing.T) {
+	t.Parallel()
+	p := start(t, "run", "--artifact-quota-gb", "1", "-o", "json", "--store", t.TempDir(), write(t, `
+name: large
+tasks:
+  small: { type: shell, spec: { command: "head -c 200000000 /dev/zero > file" }, artifacts: { out: [{ name: file, path: file }] } }
+  large:
+    type: shell
+    dependsOn: [small]
+    spec: { command: "truncate -s 1G file" }
+    artifacts: { out: [{ name: file, path: file }] }
+    retry: { maxRetries: 3, backoffMs: 1 }
+`))
+	if code := p.Wait(); code != 1 {
+		t.Fatalf("exit code %d", code)
+	}
+	run := processes.ParseRun(t, p.Stdout.String())
+	large := run.Tasks["large"]
+	if large.State != "failed" || large.Reason != "artifact_quota" || large.Attempt != 0 || !strings.Contains(large.Error, "is 1.00 GiB (--artifact-quota-gb of the gateway): those of this run have 0.19 GiB") {
+		t.Errorf("the task is %s by %s in attempt %d: %s", large.State, large.Reason, large.Attempt, large.Error)
+	}
+	if small := run.Tasks["small"]; small.State != "completed" {
+		t.Errorf("the task within the quota is %s: %s", small.State, small.Error)
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/artifacts"
 	"switchyard/activities/grants"
@@ -69,6 +71,23 @@ func TestNodesShareArtifactsOfTheirRuns(t *testing.T) {
 		wantCode(t, name+" reads a chunk", err, connect.CodePermissionDenied)
 		_, err = s.FindChunks(t.Context(), [][]byte{make([]byte, 32)})
 		wantCode(t, name+" looks for chunks", err, connect.CodePermissionDenied)
+	}
+}
+
+// TestNodesLearnOfAnArtifactQuota checks that a node gets the text about the quota of its run from its gateway.
+func TestNodesLearnOfAnArtifactQuota(t *testing.T) {
+	t.Parallel()
+	f := start(t, "mem://")
+	f.Store.LimitArtifacts(1 << 30)
+	s := f.openAs(t, everyone)
+	for name, m := range map[string]proto.Message{
+		storekey.Artifact("ci-0k/c", 0, "build", 1, "app"):                &v1.ArtifactManifest{Artifact: &v1.Artifact{Size: 2 << 30}},
+		storekey.Draft(storekey.Artifact("ci-0k/c", 0, "b", 1, "app"), 0): &v1.ArtifactDraft{Size: 2 << 30},
+	} {
+		err := s.PutMessage(t.Context(), name, m)
+		if full, ok := errors.AsType[*store.ArtifactQuotaError](err); !ok || !strings.HasPrefix(full.Text, "the quota of the artifacts of a run is 1.00 GiB (--artifact-quota-gb of the gateway): those of this run have 0.00 GiB, and this one has 2.00 GiB or more; ") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -150,6 +150,9 @@ func alreadyStored(format string, args ...any) error {
 // classifyError attaches a code to the error of a call: Unavailable while the store does not answer, so that the node tries
 // again.
 func (s Service) classifyError(ctx context.Context, key string, err error) error {
+	if full, ok := errors.AsType[*store.ArtifactQuotaError](err); ok {
+		return connect.NewError(connect.CodeOutOfRange, full)
+	}
 	run := store.ProbeRun
 	if of, _, err := storekey.SplitRun(key); err == nil {
 		run = of

@@ -101,7 +101,7 @@ func CodeOf(err error) connect.Code {
 		return connect.CodeAborted
 	case Is[*serviceerror.FailedPrecondition](err), Is[*serviceerror.NamespaceNotFound](err), errors.Is(err, store.ErrLowSpace):
 		return connect.CodeFailedPrecondition
-	case errors.Is(err, store.ErrLogQuota):
+	case errors.Is(err, store.ErrLogQuota), Is[*store.ArtifactQuotaError](err):
 		return connect.CodeOutOfRange
 	case Is[*serviceerror.Unavailable](err), Is[*serviceerror.WorkflowNotReady](err),
 		Is[*serviceerror.QueryFailed](err), Is[*serviceerror.NamespaceUnavailable](err), errors.Is(err, registry.ErrNoControl):

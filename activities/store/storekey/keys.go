@@ -184,6 +184,9 @@ func Artifact(home string, generation int32, task string, claim int32, name stri
 	return RunPrefix(home) + artifactsFolder + "/" + segment(task) + "." + itoa(generation) + "." + itoa(claim) + "." + name
 }
 
+// ArtifactsPrefix returns the prefix of the keys of all artifacts of a run.
+func ArtifactsPrefix(home string) string { return RunPrefix(home) + artifactsFolder + "/" }
+
 // AdoptedArtifact returns the key of the v1.ArtifactManifest of an artifact that a run has taken from the cache, given the key that
 // the artifact has in its own run. No dispatch has the claim 0.
 func AdoptedArtifact(home, task, own string) string {

@@ -394,7 +394,9 @@ func (x *ArtifactEntry) GetTarget() string {
 type ArtifactDraft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Digests of the chunks.
-	Chunks        [][]byte `protobuf:"bytes,1,rep,name=chunks,proto3" json:"chunks,omitempty"`
+	Chunks [][]byte `protobuf:"bytes,1,rep,name=chunks,proto3" json:"chunks,omitempty"`
+	// Size of the upload up to these chunks, in bytes.
+	Size          int64 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -436,6 +438,13 @@ func (x *ArtifactDraft) GetChunks() [][]byte {
 	return nil
 }
 
+func (x *ArtifactDraft) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 var File_switchyard_v1_artifact_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_artifact_proto_rawDesc = "" +
@@ -469,9 +478,10 @@ const file_switchyard_v1_artifact_proto_rawDesc = "" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vKIND_FOLDER\x10\x01\x12\x10\n" +
 	"\fKIND_SYMLINK\x10\x02\x12\x12\n" +
-	"\x0eKIND_HARD_LINK\x10\x03\"'\n" +
+	"\x0eKIND_HARD_LINK\x10\x03\";\n" +
 	"\rArtifactDraft\x12\x16\n" +
-	"\x06chunks\x18\x01 \x03(\fR\x06chunksB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
+	"\x06chunks\x18\x01 \x03(\fR\x06chunks\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04sizeB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (
 	file_switchyard_v1_artifact_proto_rawDescOnce sync.Once

@@ -224,26 +224,27 @@ const (
 
 // Reasons for the end of an attempt.
 const (
-	ReasonTimeout     = "timeout"      // it took too long; run: its workflow timed out
-	ReasonOOM         = "oom"          // it ran out of memory
-	ReasonSignal      = "signal"       // a signal ended its process
-	ReasonExitCode    = "exit_code"    // its exit code was not 0
-	ReasonArtifacts   = "artifacts"    // its artifacts could not be stored or fetched
-	ReasonWorkspace   = "workspace"    // the folder that it shares is lost with its node, or was removed
-	ReasonOutput      = "output"       // its output could not be read
-	ReasonNodeLost    = "node_lost"    // its node was lost
-	ReasonExpression  = "expression"   // an expression in spec or env failed, and would fail again
-	ReasonBadSpec     = "bad_spec"     // the spec with its expressions replaced is not valid
-	ReasonStartFailed = "start_failed" // its process could not be started
-	ReasonPayload     = "payload"      // a message to or from the node was too large or malformed
-	ReasonMaxTurns    = "max_turns"    // the agent has reached its limit of turns
-	ReasonMaxCost     = "max_cost"     // the agent has reached its limit of cost
-	ReasonProvider    = "provider"     // the model provider refused, or did not reply for too long
-	ReasonStalled     = "stalled"      // the program that runs the agent printed nothing for too long
-	ReasonNoSession   = "no_session"   // the node does not have the agent session
-	ReasonEvicted     = "evicted"      // the cluster has ended it: eviction, preemption, or the loss or shutdown of a node of the cluster
-	ReasonIdle        = "idle"         // stopped: no session was open in it for its idle time-out
-	ReasonDeleted     = "deleted"      // its Job, its pod or its namespace was deleted from outside
+	ReasonTimeout       = "timeout"        // it took too long; run: its workflow timed out
+	ReasonOOM           = "oom"            // it ran out of memory
+	ReasonSignal        = "signal"         // a signal ended its process
+	ReasonExitCode      = "exit_code"      // its exit code was not 0
+	ReasonArtifacts     = "artifacts"      // its artifacts could not be stored or fetched
+	ReasonWorkspace     = "workspace"      // the folder that it shares is lost with its node, or was removed
+	ReasonArtifactQuota = "artifact_quota" // its artifacts would exceed the quota of the run
+	ReasonOutput        = "output"         // its output could not be read
+	ReasonNodeLost      = "node_lost"      // its node was lost
+	ReasonExpression    = "expression"     // an expression in spec or env failed, and would fail again
+	ReasonBadSpec       = "bad_spec"       // the spec with its expressions replaced is not valid
+	ReasonStartFailed   = "start_failed"   // its process could not be started
+	ReasonPayload       = "payload"        // a message to or from the node was too large or malformed
+	ReasonMaxTurns      = "max_turns"      // the agent has reached its limit of turns
+	ReasonMaxCost       = "max_cost"       // the agent has reached its limit of cost
+	ReasonProvider      = "provider"       // the model provider refused, or did not reply for too long
+	ReasonStalled       = "stalled"        // the program that runs the agent printed nothing for too long
+	ReasonNoSession     = "no_session"     // the node does not have the agent session
+	ReasonEvicted       = "evicted"        // the cluster has ended it: eviction, preemption, or the loss or shutdown of a node of the cluster
+	ReasonIdle          = "idle"           // stopped: no session was open in it for its idle time-out
+	ReasonDeleted       = "deleted"        // its Job, its pod or its namespace was deleted from outside
 )
 
 // Reasons for which a dispatch was moved.
@@ -419,7 +420,7 @@ func IsEndedByPerson(state string) bool {
 // IsFinalReason reports whether a task or run that failed for this reason would fail for it again, so that neither is retried.
 func IsFinalReason(reason string) bool {
 	switch reason {
-	case ReasonExpression, ReasonConditionError, ReasonFanOut, ReasonBadSpec, ReasonMaxTurns, ReasonMaxCost, ReasonRejected, ReasonDeadlock:
+	case ReasonExpression, ReasonConditionError, ReasonFanOut, ReasonBadSpec, ReasonArtifactQuota, ReasonMaxTurns, ReasonMaxCost, ReasonRejected, ReasonDeadlock:
 		return true
 	}
 	return false
