@@ -161,7 +161,7 @@ var arrows = []struct {
 	{"drawing/timeline", []string{"switchyard/", temporal, "os", "net"}, []string{api, "switchyard/drawing/words", "switchyard/workflows/phrase"}},
 	{"drawing/graph", []string{"switchyard/", temporal, "os", "net"}, []string{api, "switchyard/drawing/words"}},
 	{"drawing/svg", []string{"switchyard/", temporal, "os", "net"}, []string{api, "switchyard/drawing", "switchyard/workflows/names"}},
-	{"drawing/report", []string{"switchyard/", temporal, "os", "net"}, []string{api, "switchyard/drawing", "switchyard/workflows/names"}},
+	{"drawing/report", []string{"switchyard/", temporal, "os", "net"}, []string{api, "net/url", "switchyard/drawing", "switchyard/workflows/names"}},
 	{"docs", []string{"switchyard/", temporal, "os"}, []string{"switchyard/docs", "switchyard/drawing/svg"}},
 	{"cli/exit", []string{"switchyard/"}, nil},
 	// Packages that deal with the terminal, files or ports of this machine do not know the gateway.
