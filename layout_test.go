@@ -82,7 +82,7 @@ var arrows = []struct {
 	{"activities/httpguard", []string{"switchyard/", temporal}, nil},
 	{"activities/gatewayclient", []string{"switchyard/", temporal}, nil},
 	{"activities/capture", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/activities/environments", "switchyard/activities/executor", "switchyard/activities/heartbeat"}},
-	{"activities/artifacts", []string{"switchyard/", temporal}, []string{api, "switchyard/activities/store"}},
+	{"activities/artifacts", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/store"}},
 	{"activities/environments", []string{"switchyard/", temporal}, []string{api, "switchyard/activities/executor", "switchyard/activities/store"}},
 	{"activities/grants", []string{"switchyard/", temporal}, []string{"switchyard/activities/store"}},
 	{"activities/store", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/filelock", "switchyard/activities/gatewayclient", "switchyard/activities/store"}},
