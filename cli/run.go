@@ -25,6 +25,7 @@ const submitGrace = 2 * time.Second
 type runFlags struct {
 	nodes    nodeFlags
 	input    inputFlags
+	source   sourceFlags
 	logs     bool
 	detach   bool
 	store    string
@@ -61,6 +62,7 @@ id.
 	}
 	flags := cmd.Flags()
 	f.input.add(flags, "run")
+	f.source.add(flags)
 	flags.BoolVar(&f.logs, "logs", false, "also show the output of the tasks")
 	flags.BoolVar(&f.detach, "detach", false, "start the run on the gateway, print its id and exit")
 	flags.StringVar(&f.store, "store", "", "folder or URL for logs and results (default a temporary folder, removed after the run)")
@@ -148,6 +150,9 @@ func (f *runFlags) run(cmd *cobra.Command, sys *system, path string) (err error)
 		return err
 	}
 	defer a.Close()
+	if err := f.source.send(cmd.Context(), sys, a, d, req); err != nil {
+		return err
+	}
 	var res *v1.SubmitRunResponse
 	if local {
 		// The grace period lets an interrupted submit return the run, which is then cancelled.

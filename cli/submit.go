@@ -16,6 +16,7 @@ import (
 // submitFlags holds the flags of `submit`.
 type submitFlags struct {
 	input    inputFlags
+	files    sourceFlags
 	workflow string
 	key      string
 	dryRun   bool
@@ -41,6 +42,7 @@ conditions, and where each task could run now.`,
 	}
 	flags := cmd.Flags()
 	f.input.add(flags, "run")
+	f.files.add(flags)
 	flags.StringVar(&f.workflow, "workflow", "", "run the definition stored under this name")
 	flags.StringVar(&f.key, "idempotency-key", "", "start only one run for this key, even if the request is repeated")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "only print the plan")
@@ -77,7 +79,8 @@ func (f *submitFlags) run(cmd *cobra.Command, sys *system, args []string) error 
 	}
 	defer a.Close()
 	req := &v1.SubmitRunRequest{Options: options, IdempotencyKey: f.key, Batch: f.settings.batch}
-	if err := f.source(ctx, sys, a, args, given, req); err != nil {
+	d, err := f.source(ctx, sys, a, args, given, req)
+	if err != nil {
 		return err
 	}
 	if f.dryRun {
@@ -90,6 +93,9 @@ func (f *submitFlags) run(cmd *cobra.Command, sys *system, args []string) error 
 		}
 		printWarnings(sys, plan.GetName(), plan.GetWarnings())
 		return output.WritePlan(sys.stdout, plan)
+	}
+	if err := f.files.send(ctx, sys, a, d, req); err != nil {
+		return err
 	}
 	res, err := startRun(ctx, sys, a, a.Runs.SubmitRun, req)
 	if err != nil {
@@ -106,32 +112,28 @@ func (f *submitFlags) run(cmd *cobra.Command, sys *system, args []string) error 
 	return startedRun(ctx, sys, a, res, f.format, f.watch, document)
 }
 
-// source sets the definition and the input of a request.
-func (f *submitFlags) source(ctx context.Context, sys *system, a *client.Client, args []string, given *givenInput, req *v1.SubmitRunRequest) error {
-	var def *v1.Definition
-	if f.workflow != "" {
-		req.Source = &v1.SubmitRunRequest_Workflow{Workflow: f.workflow}
-		if given == nil {
-			return nil
-		}
-		// The stored definition gives the types of the input.
-		stored, err := client.Call(ctx, a, a.Workflows.GetWorkflow, &v1.GetWorkflowRequest{Name: f.workflow})
-		if err != nil {
-			return err
-		}
-		def = stored.GetDefinition()
-	} else {
+// source sets the definition and the input of a request. It returns the document, or nil if the definition is stored.
+func (f *submitFlags) source(ctx context.Context, sys *system, a *client.Client, args []string, given *givenInput, req *v1.SubmitRunRequest) (d *document, err error) {
+	if f.workflow == "" {
 		if err := f.input.oneStdin(args[0]); err != nil {
-			return err
+			return nil, err
 		}
-		d, err := readDocument(sys, args[0])
-		if err != nil {
-			return err
+		if d, err = readDocument(sys, args[0]); err != nil {
+			return nil, err
 		}
 		d.into(req)
-		def = d.def
+		req.Input, err = given.parse(sys, d.def)
+		return d, err
 	}
-	var err error
-	req.Input, err = given.parse(sys, def)
-	return err
+	req.Source = &v1.SubmitRunRequest_Workflow{Workflow: f.workflow}
+	if given == nil {
+		return nil, nil
+	}
+	// The stored definition gives the types of the input.
+	stored, err := client.Call(ctx, a, a.Workflows.GetWorkflow, &v1.GetWorkflowRequest{Name: f.workflow})
+	if err != nil {
+		return nil, err
+	}
+	req.Input, err = given.parse(sys, stored.GetDefinition())
+	return nil, err
 }

@@ -18,6 +18,7 @@ import (
 	"switchyard/activities/artifacts"
 	"switchyard/activities/environments"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/workflows/names"
 )
 
@@ -48,6 +49,8 @@ const (
 	recheckAfter = 30 * time.Minute
 	// unknownRunGrace is how long after its last value a run that Temporal does not know may be storing artifacts.
 	unknownRunGrace = 24 * time.Hour
+	// sourceRetention is how long the files of a run that is to be submitted are kept. The run has a copy of their manifest.
+	sourceRetention = 24 * time.Hour
 	// announceEvery is the time between two signs of life of a collector. It is less than firstCollection, so that another collector
 	// sees this one before its first pass.
 	announceEvery = 20 * time.Second
@@ -199,18 +202,17 @@ func (c *collector) pass(ctx context.Context) (removed int, err error) {
 	if err := c.checkRival(ctx); err != nil {
 		return 0, err
 	}
-	results, err := c.store.DeleteCached(ctx, c.now().Add(-c.retention))
+	results, err := c.store.DeleteOlder(ctx, storekey.CachedPrefix, c.now().Add(-c.retention))
 	if err != nil {
 		return 0, err
 	}
 	if results > 0 {
 		c.log.Info("old cached results are removed", "results", results, "retention", c.retention)
 	}
-	if _, err := c.store.DeleteRequests(ctx, c.now().Add(-c.retention)); err != nil {
-		return 0, err
-	}
-	if _, err := c.store.DeleteAudit(ctx, c.now().Add(-c.retention)); err != nil {
-		return 0, err
+	for prefix, kept := range map[string]time.Duration{storekey.RequestsPrefix: c.retention, storekey.AuditPrefix: c.retention, storekey.SourcesPrefix: sourceRetention} {
+		if _, err := c.store.DeleteOlder(ctx, prefix, c.now().Add(-kept)); err != nil {
+			return 0, err
+		}
 	}
 	if archives, err := environments.New(c.store).Clean(ctx, c.now().Add(-abandonedAfter)); err != nil {
 		c.log.Warn("cannot remove the archives of environments that were never created", "error", err)

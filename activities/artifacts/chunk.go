@@ -54,10 +54,18 @@ var (
 	treeDecoder  = sync.OnceValue(func() *zstd.Decoder { return newDecoder(maxTree) })
 )
 
+// proofPrefix makes the proof of a chunk differ from its digest.
+const proofPrefix = "switchyard proof\n"
+
 // digestOf returns the digest that names a chunk.
-func digestOf(content []byte) []byte {
+func digestOf(content []byte) []byte { return prefixedDigest(digestPrefix, content) }
+
+// proofOf returns a digest that only who has the content of a chunk can compute. It is nowhere stored.
+func proofOf(content []byte) []byte { return prefixedDigest(proofPrefix, content) }
+
+func prefixedDigest(prefix string, content []byte) []byte {
 	h := sha256.New()
-	h.Write([]byte(digestPrefix))
+	h.Write([]byte(prefix))
 	h.Write(content)
 	return h.Sum(nil)
 }

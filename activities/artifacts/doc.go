@@ -9,6 +9,9 @@
 // read a manifest knows the keys. Unused chunks are removed by store.SweepChunks, which reads what Used yields; a draft
 // protects the chunks on which an unfinished upload relies.
 //
+// The files of a run that is to be submitted are stored in the same way, by whoever submits it (SaveSource). A gateway takes them only with
+// a proof that the sender has the contents of every chunk.
+//
 // A node keeps chunks in a Cache, from which later tasks are served.
 //
 // The package may import proto and activities/store; it does not depend on Temporal.

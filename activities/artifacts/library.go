@@ -63,14 +63,19 @@ func (l *Library) retry(ctx context.Context, call func() error) error {
 // findAtOnce is the number of chunks that Adopt looks for at once.
 const findAtOnce = 1000
 
-// Adopt copies the manifest of an artifact of another run to a key of storekey.Artifact, so that the artifact lives as long as the
-// run with the key. The error is store.ErrNotFound if the artifact, or a part of it, was removed.
+// Adopt copies the manifest of an artifact to another key, of storekey.Artifact or storekey.Source, so that the artifact lives as
+// long as the run with the key. A value that the key has stays. The error is store.ErrNotFound if the artifact, or a part of it,
+// was removed.
 func (l *Library) Adopt(ctx context.Context, a *v1.Artifact, key string) (*v1.Artifact, error) {
 	m := &v1.ArtifactManifest{}
 	if err := l.Store.GetMessage(ctx, a.GetManifest(), m); err != nil {
 		return nil, err
 	}
-	if err := l.Store.PutMessage(ctx, key, m); err != nil {
+	value, err := proto.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := l.Store.PutIfAbsent(ctx, key, value); err != nil {
 		return nil, err
 	}
 	// As after a draft, what is found stays.
@@ -88,9 +93,17 @@ func (l *Library) Adopt(ctx context.Context, a *v1.Artifact, key string) (*v1.Ar
 	return adopted, nil
 }
 
-// Used yields the digests of the chunks that manifests and drafts in a store refer to. Drafts count only if isOpen reports that
-// their run may still continue.
+// Used yields the digests of the chunks that manifests and drafts in a store refer to. Drafts of a run count only if isOpen reports
+// that it may still continue.
 func Used(ctx context.Context, s *store.Store, isOpen func(ctx context.Context, run string) (bool, error), yield func(digest []byte)) error {
+	for key, err := range s.Keys(ctx, storekey.SourcesPrefix) {
+		if err != nil {
+			return err
+		}
+		if err := yieldChunks(ctx, s, key, yield); err != nil {
+			return err
+		}
+	}
 	for run, err := range s.Runs(ctx) {
 		if err != nil {
 			return err
@@ -110,16 +123,10 @@ func usedBy(ctx context.Context, s *store.Store, run string, isOpen func(ctx con
 			return err
 		}
 		node, err := storekey.ParseNode(key)
-		if err != nil {
+		if isSource := key == storekey.Source(run); err != nil && !isSource || err == nil && node.Kind != storekey.ArtifactValue && node.Kind != storekey.DraftValue {
 			continue
 		}
-		var list proto.Message
-		chunks := func() [][]byte { return nil }
-		switch node.Kind {
-		case storekey.ArtifactValue:
-			m := &v1.ArtifactManifest{}
-			list, chunks = m, m.GetChunks
-		case storekey.DraftValue:
+		if node.Kind == storekey.DraftValue {
 			if !asked {
 				if open, err = isOpen(ctx, run); err != nil {
 					return err
@@ -129,19 +136,31 @@ func usedBy(ctx context.Context, s *store.Store, run string, isOpen func(ctx con
 			if !open {
 				continue
 			}
-			d := &v1.ArtifactDraft{}
-			list, chunks = d, d.GetChunks
-		default:
-			continue
 		}
-		if err := s.GetMessage(ctx, key, list); errors.Is(err, store.ErrNotFound) { // the run was removed meanwhile
-			continue
-		} else if err != nil {
+		if err := yieldChunks(ctx, s, key, yield); err != nil {
 			return err
-		}
-		for _, digest := range chunks() {
-			yield(digest)
 		}
 	}
 	return nil
+}
+
+// yieldChunks yields the digests in the manifest or draft under a key.
+func yieldChunks(ctx context.Context, s *store.Store, key string, yield func(digest []byte)) error {
+	var list interface {
+		proto.Message
+		GetChunks() [][]byte
+	} = &v1.ArtifactManifest{}
+	if node, err := storekey.ParseNode(key); err == nil && node.Kind == storekey.DraftValue {
+		list = &v1.ArtifactDraft{}
+	} else if _, isDraft := storekey.ParseSource(key); isDraft {
+		list = &v1.ArtifactDraft{}
+	}
+	err := s.GetMessage(ctx, key, list)
+	if errors.Is(err, store.ErrNotFound) { // removed meanwhile
+		return nil
+	}
+	for _, digest := range list.GetChunks() {
+		yield(digest)
+	}
+	return err
 }

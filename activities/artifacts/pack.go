@@ -99,6 +99,8 @@ type packer struct {
 	size  int64
 	files int32
 	chunk []byte
+	// ignored says which files stay behind, or is nil.
+	ignored *ignored
 }
 
 // addFolder adds what matches in a folder and below it. It reports whether anything does.
@@ -112,6 +114,11 @@ func (p *packer) addFolder(name string, included bool) (matched bool, err error)
 	if err != nil {
 		return false, fmt.Errorf("read %s: %w", name, err)
 	}
+	leave, err := p.ignored.enter(p.root, name)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, entry := range entries {
 		if err := p.upload.ctx.Err(); err != nil {
@@ -119,7 +126,7 @@ func (p *packer) addFolder(name string, included bool) (matched bool, err error)
 		}
 		child := path.Join(name, entry.Name())
 		takes := included || doublestar.MatchUnvalidated(p.pattern, child)
-		if !takes && !entry.IsDir() {
+		if !takes && !entry.IsDir() || p.ignored.leavesOut(child, entry.IsDir()) {
 			continue
 		}
 		added, err := p.add(child, takes)
@@ -245,7 +252,11 @@ func (p *packer) finish(ctx context.Context, key, name string) (*v1.Artifact, er
 		}
 	}
 	m.Artifact.Digest = digestOfTree(&p.tree, m)
-	if err := p.upload.library.retry(ctx, func() error { return p.upload.library.Store.PutMessage(ctx, key, m) }); err != nil {
+	var value proto.Message = m
+	if p.ignored != nil {
+		value = &v1.SourceUpload{Manifest: m, Proofs: p.upload.proofs}
+	}
+	if err := p.upload.library.retry(ctx, func() error { return p.upload.library.Store.PutMessage(ctx, key, value) }); err != nil {
 		return nil, err
 	}
 	a := proto.CloneOf(m.GetArtifact())

@@ -35,9 +35,11 @@ type upload struct {
 	sizes  []int32
 	size   int64 // of all chunks
 	drafts int
+	proves bool
 
 	mu      sync.Mutex
 	digests [][]byte
+	proofs  [][]byte        // of the chunks, if the upload is a source
 	known   map[string]bool // chunks of this upload that are stored
 }
 
@@ -110,6 +112,9 @@ func (u *upload) send() {
 	u.mu.Lock()
 	first := len(u.digests)
 	u.digests = append(u.digests, make([][]byte, len(batch))...)
+	if u.proves {
+		u.proofs = append(u.proofs, make([][]byte, len(batch))...)
+	}
 	u.mu.Unlock()
 	u.group.Go(func() error {
 		defer func() {
@@ -124,15 +129,23 @@ func (u *upload) send() {
 // store stores the chunks of a batch that are not stored yet. first is the number of its first chunk, n that of its draft, and size
 // that of the upload so far.
 func (u *upload) store(batch [][]byte, first, n int, size int64) error {
-	digests := make([][]byte, len(batch))
+	digests, proofs := make([][]byte, len(batch)), make([][]byte, len(batch))
 	var hashing errgroup.Group
 	hashing.SetLimit(2)
 	for i, chunk := range batch {
-		hashing.Go(func() error { digests[i] = digestOf(chunk); return nil })
+		hashing.Go(func() error {
+			if digests[i] = digestOf(chunk); u.proves {
+				proofs[i] = proofOf(chunk)
+			}
+			return nil
+		})
 	}
 	_ = hashing.Wait()
 	u.mu.Lock()
 	copy(u.digests[first:], digests)
+	if u.proves {
+		copy(u.proofs[first:], proofs)
+	}
 	u.mu.Unlock()
 	s, retry := u.library.Store, u.library.retry
 	if err := retry(u.ctx, func() error {

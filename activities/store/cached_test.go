@@ -10,8 +10,8 @@ import (
 	"switchyard/activities/store/storekey"
 )
 
-// DeleteCached removes old cached results, and keeps the values of runs.
-func TestDeleteCached(t *testing.T) {
+// DeleteOlder removes old cached results, and keeps the values of runs.
+func TestDeleteOldResults(t *testing.T) {
 	t.Parallel()
 	for _, location := range []string{"mem://", t.TempDir()} {
 		s, err := Open(t.Context(), location)
@@ -23,7 +23,7 @@ func TestDeleteCached(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if removed, err := s.DeleteCached(t.Context(), time.Now()); removed != 0 || err != nil {
+		if removed, err := s.DeleteOlder(t.Context(), storekey.CachedPrefix, time.Now()); removed != 0 || err != nil {
 			t.Errorf("%s: of an empty store %d, %v", location, removed, err)
 		}
 		run := storekey.Result("r-1", 0, "build", 0)
@@ -40,7 +40,7 @@ func TestDeleteCached(t *testing.T) {
 			before  time.Time
 			removed int
 		}{{time.Now().Add(-time.Hour), 0}, {time.Now().Add(time.Hour), len(cached)}, {time.Now().Add(time.Hour), 0}} {
-			if removed, err := s.DeleteCached(t.Context(), step.before); removed != step.removed || err != nil {
+			if removed, err := s.DeleteOlder(t.Context(), storekey.CachedPrefix, step.before); removed != step.removed || err != nil {
 				t.Errorf("%s: %d removed, %v, want %d", location, removed, err, step.removed)
 			}
 			for _, key := range append(slices.Clone(cached), run) {
@@ -53,8 +53,8 @@ func TestDeleteCached(t *testing.T) {
 	}
 }
 
-// DeleteRequests removes old idempotency keys only.
-func TestDeleteRequests(t *testing.T) {
+// DeleteOlder removes old idempotency keys only.
+func TestDeleteOldRequests(t *testing.T) {
 	t.Parallel()
 	s, err := Open(t.Context(), t.TempDir())
 	if err != nil {
@@ -75,7 +75,7 @@ func TestDeleteRequests(t *testing.T) {
 		before  time.Time
 		removed int
 	}{{time.Now().Add(-time.Hour), 0}, {time.Now().Add(time.Hour), 1}} {
-		if removed, err := s.DeleteRequests(t.Context(), step.before); removed != step.removed || err != nil {
+		if removed, err := s.DeleteOlder(t.Context(), storekey.RequestsPrefix, step.before); removed != step.removed || err != nil {
 			t.Errorf("%d removed, %v, want %d", removed, err, step.removed)
 		}
 	}

@@ -55,7 +55,7 @@ func TestStoreServesOnlyTheClusterThatClaimedIt(t *testing.T) {
 				"newest":     func(ctx context.Context) error { _, err := other.Newest(ctx, "run-00000001"); return err },
 				"delete":     func(ctx context.Context) error { return other.DeleteRun(ctx, "run-00000001") },
 				"delete old": func(ctx context.Context) error {
-					_, err := other.DeleteCached(ctx, time.Now().Add(time.Hour))
+					_, err := other.DeleteOlder(ctx, storekey.CachedPrefix, time.Now().Add(time.Hour))
 					return err
 				},
 				"list": func(ctx context.Context) error { return last(other.Keys(ctx, storekey.RunsPrefix)) },

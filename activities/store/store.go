@@ -152,29 +152,17 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// DeleteCached removes the cached results that were stored before a time, and returns how many. It costs a look at each.
-// A gateway does not support it.
-func (s *Store) DeleteCached(ctx context.Context, before time.Time) (removed int, err error) {
-	if removed, err = s.backend.deleteOlder(ctx, storekey.CachedPrefix, before); err != nil {
-		return removed, fmt.Errorf("delete old cached results: %w", err)
-	}
-	return removed, nil
-}
+// expiring are the prefixes of the keys outside of runs whose values expire.
+var expiring = []string{storekey.CachedPrefix, storekey.RequestsPrefix, storekey.AuditPrefix, storekey.SourcesPrefix}
 
-// DeleteRequests removes the idempotency keys that were stored before a time, and returns how many. It costs a look at
-// each. A gateway does not support it.
-func (s *Store) DeleteRequests(ctx context.Context, before time.Time) (removed int, err error) {
-	if removed, err = s.backend.deleteOlder(ctx, storekey.RequestsPrefix, before); err != nil {
-		return removed, fmt.Errorf("delete old idempotency keys: %w", err)
+// DeleteOlder removes the values that were stored before a time and whose keys start with a prefix: that of cached results, of
+// idempotency keys, of the audit, or of sources. It returns how many, and costs a look at each. A gateway does not support it.
+func (s *Store) DeleteOlder(ctx context.Context, prefix string, before time.Time) (removed int, err error) {
+	if !slices.Contains(expiring, prefix) {
+		return 0, fmt.Errorf("delete old values: those under %s do not expire", prefix)
 	}
-	return removed, nil
-}
-
-// DeleteAudit removes the audit values that were stored before a time, and returns how many. It costs a look at each. A
-// gateway does not support it.
-func (s *Store) DeleteAudit(ctx context.Context, before time.Time) (removed int, err error) {
-	if removed, err = s.backend.deleteOlder(ctx, storekey.AuditPrefix, before); err != nil {
-		return removed, fmt.Errorf("delete old entries of the audit: %w", err)
+	if removed, err = s.backend.deleteOlder(ctx, prefix, before); err != nil {
+		return removed, fmt.Errorf("delete old values under %s: %w", prefix, err)
 	}
 	return removed, nil
 }

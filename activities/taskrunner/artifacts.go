@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"google.golang.org/protobuf/proto"
+
 	"switchyard/activities/artifacts"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
@@ -20,12 +22,12 @@ import (
 	"switchyard/workflows/phrase"
 )
 
-// filesDir returns the directory of a task with artifacts or a shared workspace, or "" for any other task.
+// filesDir returns the directory of a task with artifacts, a source or a shared workspace, or "" for any other task.
 func (w *work) filesDir() string {
 	switch req := w.attempt.req; {
 	case req.GetWorkspace() != nil:
 		return w.node.sharedDir(req)
-	case req.GetArtifacts() != nil:
+	case w.hasFiles():
 		return w.ws.FilesDir()
 	}
 	return ""
@@ -39,6 +41,10 @@ func (w *work) openFiles() (*os.Root, error) {
 	return w.ws.OpenFiles()
 }
 
+func (w *work) hasFiles() bool {
+	return w.attempt.req.GetArtifacts() != nil || w.attempt.req.GetSource() != nil
+}
+
 // library returns the library of artifacts for this attempt. Each chunk that arrives shows that the attempt, which may not have
 // started yet, is not stuck.
 func (w *work) library() *artifacts.Library {
@@ -47,11 +53,12 @@ func (w *work) library() *artifacts.Library {
 	return &l
 }
 
-// loadArtifacts creates the directory of a task with artifacts, unless that is shared, and brings the files that it starts with. A response means that
-// the member has already failed.
+// loadArtifacts creates the directory of a task with artifacts or a source, unless that is shared, and brings the files that it starts
+// with. A shared directory has the source already if a task that shares it has completed. A response means that the member has
+// already failed.
 func (w *work) loadArtifacts(ctx context.Context) (*historyv1.ExecuteResponse, error) {
 	req := w.attempt.req
-	if req.GetArtifacts() == nil {
+	if !w.hasFiles() {
 		return nil, nil
 	}
 	if req.GetWorkspace() == nil {
@@ -65,24 +72,32 @@ func (w *work) loadArtifacts(ctx context.Context) (*historyv1.ExecuteResponse, e
 	}
 	defer root.Close()
 	defer w.attempt.progress.announce(phrase.ArtifactsWait)()
+	if source := req.GetSource(); source != nil && !req.GetWorkspace().GetUsed() {
+		found := proto.CloneOf(source)
+		found.Manifest = storekey.Source(req.GetRunId())
+		if err := w.library().Load(ctx, found, root, "."); err != nil {
+			return notLoaded(ctx, "the source of the run", err)
+		}
+	}
 	for _, in := range req.GetArtifacts().GetIn() {
-		err := w.loadArtifact(ctx, in, root)
-		switch {
-		case err == nil:
-		case ctx.Err() != nil:
-			return nil, err
-		case errors.Is(err, errNoArtifact), errors.Is(err, errUnlisted), errors.Is(err, artifacts.ErrInvalid), errors.Is(err, store.ErrNotFound):
-			return failedArtifacts(v1.ReasonBadSpec, in, err), nil
-		default:
-			return failedArtifacts(v1.ReasonArtifacts, in, err), nil
+		if err := w.loadArtifact(ctx, in, root); err != nil {
+			return notLoaded(ctx, "artifact "+in.GetFrom(), err)
 		}
 	}
 	return nil, nil
 }
 
-func failedArtifacts(reason string, in *v1.ArtifactIn, err error) *historyv1.ExecuteResponse {
-	text := fmt.Sprintf("artifact %s: %v", in.GetFrom(), err)
-	return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: reason, Error: text, Result: &v1.TaskResult{ExitCode: -1}}
+// notLoaded returns the failure of a member whose files cannot be loaded. The only error is that of ctx.
+func notLoaded(ctx context.Context, what string, err error) (*historyv1.ExecuteResponse, error) {
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	reason := v1.ReasonArtifacts
+	if errors.Is(err, errNoArtifact) || errors.Is(err, errUnlisted) || errors.Is(err, artifacts.ErrInvalid) || errors.Is(err, store.ErrNotFound) {
+		reason = v1.ReasonBadSpec
+	}
+	text := fmt.Sprintf("%s: %v", what, err)
+	return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: reason, Error: text, Result: &v1.TaskResult{ExitCode: -1}}, nil
 }
 
 // errNoArtifact means that a task upstream has left no artifact of a name, and errUnlisted that those of its instances are not known.

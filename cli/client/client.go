@@ -100,6 +100,9 @@ func (a *Client) URL() string {
 	return gateway
 }
 
+// Gateways returns the connection to the gateways.
+func (a *Client) Gateways() *gatewayclient.Conn { return a.gateways }
+
 // Call makes one call with a time limit. Its error carries an exit code.
 func Call[Req, Res any](ctx context.Context, a *Client, method func(context.Context, *connect.Request[Req]) (*connect.Response[Res], error), req *Req) (*Res, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)

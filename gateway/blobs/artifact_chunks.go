@@ -5,19 +5,18 @@ import (
 	"errors"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/artifacts"
 	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/nodeaccess"
 	"switchyard/gateway/rpcerror"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// putArtifactChunk stores a chunk of artifacts, which has the digest in its key.
+// putArtifactChunk stores a chunk of artifacts, which has the digest in its key. Nodes and users have files to store.
 func (s Service) putArtifactChunk(ctx context.Context, key string, data []byte) (*connect.Response[v1.PutBlobResponse], error) {
-	if _, err := nodeaccess.Node(ctx); err != nil {
-		return nil, err
-	}
 	if err := artifacts.CheckChunk(key, data); err != nil {
 		return nil, rpcerror.Invalid("the value of %s cannot be stored: %w", key, err)
 	}
@@ -39,11 +38,33 @@ func (s Service) getArtifactChunk(ctx context.Context, key string) (*connect.Res
 	return connect.NewResponse(&v1.GetBlobResponse{Data: data}), nil
 }
 
-// FindChunks reports which chunks of artifacts are stored.
-func (s Service) FindChunks(ctx context.Context, req *connect.Request[v1.FindChunksRequest]) (*connect.Response[v1.FindChunksResponse], error) {
-	if _, err := nodeaccess.Node(ctx); err != nil {
-		return nil, err
+// putSource stores the files of a run that is to be submitted, or a draft of them. Who has sent a digest alone gets no contents by it.
+func (s Service) putSource(ctx context.Context, key string, data []byte) (_ *connect.Response[v1.PutBlobResponse], err error) {
+	isUpload, isDraft := storekey.ParseSource(key)
+	switch {
+	case isDraft:
+		err = checkNodeValue(storekey.DraftValue, data)
+	case isUpload:
+		var m *v1.ArtifactManifest
+		if m, err = (&artifacts.Library{Store: s.Store}).CheckUpload(ctx, data); err == nil {
+			data, err = proto.Marshal(m)
+		} else if !errors.Is(err, artifacts.ErrInvalid) {
+			return nil, s.classifyError(ctx, key, err)
+		}
+	default:
+		err = errors.New("a source has the key sources/<uuid>/files")
 	}
+	if err != nil {
+		return nil, rpcerror.Invalid("the value of %s cannot be stored: %w", key, err)
+	}
+	if err := s.Store.Put(ctx, key, data); err != nil {
+		return nil, s.classifyError(ctx, key, err)
+	}
+	return connect.NewResponse(&v1.PutBlobResponse{}), nil
+}
+
+// FindChunks reports to nodes and users which chunks of artifacts are stored.
+func (s Service) FindChunks(ctx context.Context, req *connect.Request[v1.FindChunksRequest]) (*connect.Response[v1.FindChunksResponse], error) {
 	stored, err := s.Store.FindChunks(ctx, req.Msg.GetDigests())
 	if errors.Is(err, store.ErrSweeping) {
 		return nil, connect.NewError(connect.CodeAborted, err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/artifacts"
@@ -69,8 +70,51 @@ func TestNodesShareArtifactsOfTheirRuns(t *testing.T) {
 		s := f.openAs(t, caller)
 		_, err := s.Get(t.Context(), chunk)
 		wantCode(t, name+" reads a chunk", err, connect.CodePermissionDenied)
-		_, err = s.FindChunks(t.Context(), [][]byte{make([]byte, 32)})
-		wantCode(t, name+" looks for chunks", err, connect.CodePermissionDenied)
+		wantCode(t, name+" stores an artifact", s.Put(t.Context(), key, nil), connect.CodePermissionDenied)
+		wantCode(t, name+" stores a draft of a run", s.Put(t.Context(), storekey.Draft(key, 0), nil), connect.CodePermissionDenied)
+		_, err = s.Get(t.Context(), storekey.SourceUpload(uuid.NewString()))
+		wantCode(t, name+" reads a source", err, connect.CodeInvalidArgument)
+	}
+}
+
+// TestUsersStoreSources checks that a gateway takes the files of a run from a user, and no source of contents that are not the user's.
+func TestUsersStoreSources(t *testing.T) {
+	t.Parallel()
+	f := start(t, t.TempDir())
+	s := f.openAs(t, &auth.Principal{Name: "ann", Role: v1.Role_ROLE_USER, Kind: auth.KindToken})
+	dir := t.TempDir()
+	content := bytes.Repeat([]byte("0123456789abcdef"), 600_000)
+	if err := os.WriteFile(filepath.Join(dir, "file"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	id, a, err := (&artifacts.Library{Store: s}).SaveSource(t.Context(), dir, artifacts.DefaultSourceLimits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	into := t.TempDir()
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	own := &artifacts.Library{Store: f.Store}
+	if a, err = own.Adopt(t.Context(), a, storekey.Source("ci-0k")); err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Load(t.Context(), a, root, "."); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(into, "file")); err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	stored := &v1.ArtifactManifest{}
+	if err := f.Store.GetMessage(t.Context(), storekey.SourceUpload(id), stored); err != nil || len(stored.GetChunks()) == 0 {
+		t.Errorf("the gateway has stored %d chunks, %v", len(stored.GetChunks()), err)
+	}
+	forged := s.PutMessage(t.Context(), storekey.SourceUpload(uuid.NewString()), &v1.SourceUpload{Manifest: stored, Proofs: stored.GetChunks()})
+	wantCode(t, "a source of digests", forged, connect.CodeInvalidArgument)
+	for _, key := range []string{"sources/x/files", "sources/" + id + "/other", "sources/" + id + "/drafts/01"} {
+		wantCode(t, key, s.Put(t.Context(), key, nil), connect.CodeInvalidArgument)
 	}
 }
 

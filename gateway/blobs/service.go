@@ -49,6 +49,9 @@ func (s Service) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReq
 	if strings.HasPrefix(key, storekey.ChunksPrefix) {
 		return s.putArtifactChunk(ctx, key, data)
 	}
+	if strings.HasPrefix(key, storekey.SourcesPrefix) {
+		return s.putSource(ctx, key, data)
+	}
 	of, err := storekey.ParseNode(key)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)

@@ -206,7 +206,7 @@ func headerOf(run *v1.Run) *v1.Run {
 	return &v1.Run{
 		Id: run.GetId(), Name: run.GetName(), State: run.GetState(), Reason: run.GetReason(),
 		Error: run.GetError(), CreatedAt: run.GetCreatedAt(), CompletedAt: run.GetCompletedAt(),
-		Generation: run.GetGeneration(), Problem: run.GetProblem(), SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(), Approval: run.GetApproval(),
+		Generation: run.GetGeneration(), Problem: run.GetProblem(), SubmittedBy: run.GetSubmittedBy(), Batch: run.GetBatch(), Approval: run.GetApproval(), Source: run.GetSource(),
 		Trigger: run.GetTrigger(), Parent: run.GetParent(), TaskCounts: run.GetTaskCounts(), InstanceCounts: run.GetInstanceCounts(),
 		IdempotencyKey: run.GetIdempotencyKey(), LateSince: run.GetLateSince(),
 	}

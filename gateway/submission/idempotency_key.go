@@ -53,7 +53,7 @@ func ScopedKey(by, key string) string {
 	return by + "\x00" + key
 }
 
-// fingerprint returns a hash of what requests with the same idempotency key must have in common: definition and input. The hash
+// fingerprint returns a hash of what requests with the same idempotency key must have in common: definition, input and source. The hash
 // does not depend on the order of fields or the notation of the definition.
 func fingerprint(in *historyv1.RunInput, key string) (string, error) {
 	hash := sha256.New()
@@ -71,6 +71,9 @@ func fingerprint(in *historyv1.RunInput, key string) (string, error) {
 		if err := json.NewEncoder(hash).Encode(value); err != nil {
 			return "", fmt.Errorf("hash the request: %w", err)
 		}
+	}
+	if in.GetSource() != nil {
+		fmt.Fprintln(hash, in.GetSource().GetDigest())
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }

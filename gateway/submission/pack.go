@@ -20,6 +20,9 @@ const maxPayloadBytes = 1_600_000
 func Pack(in *historyv1.RunInput) (*historyv1.RunInput, error) {
 	in = proto.CloneOf(in)
 	in.State, in.ParentFirst, in.HeldLocks = nil, "", nil // a new run carries nothing, and no parent awaits it
+	if in.Source != nil {
+		in.Source.Manifest = ""
+	}
 	if err := definition.Pack(in); err != nil {
 		return nil, fmt.Errorf("pack the definition: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/definitions"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
@@ -39,6 +40,10 @@ func (s *Submitter) RerunRun(ctx context.Context, req *connect.Request[v1.RerunR
 	}
 	in := &historyv1.RunInput{
 		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(), Batch: first.GetBatch(),
+	}
+	if first.GetSource() != nil {
+		in.Source = proto.CloneOf(first.GetSource())
+		in.Source.Manifest = storekey.Source(id)
 	}
 	if err := s.recordSubmitter(ctx, in); err != nil {
 		return nil, err

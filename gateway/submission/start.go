@@ -51,6 +51,9 @@ func (s *Submitter) Start(ctx context.Context, in *historyv1.RunInput, trigger, 
 		if key != "" {
 			id = names.KeyedRunID(name, ScopedKey(in.GetBy(), key))
 		}
+		if err := s.keepSource(ctx, in, id); err != nil {
+			return "", false, err
+		}
 		_, err = s.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 			ID:                       id,
 			TaskQueue:                names.ControlQueue,

@@ -58,6 +58,9 @@ func (s *Submitter) Submit(ctx context.Context, req *v1.SubmitRunRequest) (*v1.S
 	if err != nil {
 		return nil, err
 	}
+	if in.Source, err = s.source(ctx, in.GetDefinition(), req.GetSourceUpload()); err != nil {
+		return nil, err
+	}
 	name := in.GetDefinition().GetName()
 	id, existed, err := s.Start(ctx, in, v1.TriggerSubmit, key)
 	if err != nil {

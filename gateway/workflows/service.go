@@ -68,6 +68,9 @@ func (s Service) PutWorkflow(ctx context.Context, req *connect.Request[v1.PutWor
 		return nil, err
 	}
 	name := checked.Definition.GetName()
+	if dir := checked.Definition.GetSource().GetDir(); dir != "" {
+		return nil, rpcerror.Invalid("source: a stored workflow has no folder %s; drop source, and start it by `switchyard submit --workflow %s --source DIR`", dir, name)
+	}
 	if wanted := req.Msg.GetName(); wanted != "" && wanted != name {
 		return nil, rpcerror.Invalid("the definition is named %q, not %q; change its name, or store it under that name", name, wanted)
 	}

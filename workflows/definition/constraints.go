@@ -8,14 +8,15 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 )
 
-// Constraints returns the constraints of a task, including what its spec requires of a node. The caller must not modify them.
-func Constraints(task *v1.TaskDefinition) *v1.Constraints {
+// Constraints returns the constraints of a task, including what its spec requires of a node, and further capabilities. The caller must
+// not modify them.
+func Constraints(task *v1.TaskDefinition, also ...string) *v1.Constraints {
 	said := task.GetConstraints()
 	if needsEngine(task) && !slices.Contains(said.GetRequiresExecutors(), v1.TypeContainer) {
 		said = cloneOrNew(said)
 		said.RequiresExecutors = append(said.RequiresExecutors, v1.TypeContainer)
 	}
-	needed := slices.DeleteFunc(neededCapabilities(task), func(key string) bool {
+	needed := slices.DeleteFunc(append(neededCapabilities(task), also...), func(key string) bool {
 		_, isSaid := said.GetRequiresCapabilities()[key]
 		return isSaid
 	})

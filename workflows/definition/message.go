@@ -69,6 +69,8 @@ const (
 	specField = protoreflect.FullName("switchyard.v1.TaskDefinition.spec")
 	// inlineField is a struct in the model that holds a whole definition.
 	inlineField = protoreflect.FullName("switchyard.v1.RunSpec.definition")
+	// sourceField is a message in the model; its text alone is a folder.
+	sourceField = protoreflect.FullName("switchyard.v1.Definition.source")
 	// commandField and entrypointField are values in the model; only some kinds of them can be executed.
 	commandField    = protoreflect.Name("command")
 	entrypointField = protoreflect.Name("entrypoint")
@@ -194,6 +196,9 @@ func (r *messageReader) value(n *source.Node, empty protoreflect.Value, field pr
 			v, ok := read(n, p)
 			r.warnOfField(n, field, p)
 			return protoreflect.ValueOfMessage(v.ProtoReflect()), ok
+		}
+		if field.FullName() == sourceField && n.Kind == source.Str {
+			n = &source.Node{Kind: source.Mapping, At: n.At, Entries: []source.Entry{{Key: "dir", At: n.At, Value: n}}}
 		}
 		r.message(n, empty.Message(), p)
 		return empty, true

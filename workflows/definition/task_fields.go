@@ -37,7 +37,7 @@ const (
 
 // fieldScopes lists every field that has no effect on some tasks, by name.
 var fieldScopes = []fieldScope{
-	{field: "artifacts", affects: keepsFiles, reason: ownFiles, typeHint: map[string]string{v1.TypeRun: "the tasks of the child run have their own"}},
+	{field: "artifacts", affects: KeepsFiles, reason: ownFiles, typeHint: map[string]string{v1.TypeRun: "the tasks of the child run have their own"}},
 	{field: "batch", affects: endsOnNode, reason: withoutNode, typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "each instance is its own machine"}},
 	{field: "cache", affects: endsByItself, reason: asksPerson, hint: "each run asks again", typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "each run starts its own machine"}},
 	{field: "constraints", affects: needsNode, reason: withoutNode},
@@ -58,7 +58,7 @@ var fieldScopes = []fieldScope{
 	}},
 	{field: "stop.signal", affects: receivesSignal, reason: "is for a program; a task of type %s without spec.init has none of its own", hint: "a virtual machine is asked to shut down, and the idle program of a container ends at once"},
 	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline limits the time from when it could start", typeHint: map[string]string{v1.TypeApproval: "timeout in spec limits how long it waits for an answer"}},
-	{field: "workspace", affects: keepsFiles, reason: ownFolder, typeHint: map[string]string{v1.TypeRun: "the tasks of the child run have their own"}},
+	{field: "workspace", affects: KeepsFiles, reason: ownFolder, typeHint: map[string]string{v1.TypeRun: "the tasks of the child run have their own"}},
 }
 
 // childInput is the hint that names the field that passes data to the run of a task of type run.
@@ -69,8 +69,8 @@ var ofLasting = map[string]string{v1.TypeVPS: lasting}
 
 func needsNode(task *v1.TaskDefinition) bool { return v1.NeedsNode(task.GetType()) }
 
-// keepsFiles reports whether a task can start in a folder for files.
-func keepsFiles(task *v1.TaskDefinition) bool {
+// KeepsFiles reports whether a task can start in a folder for files: those of its artifacts, of its workspace, and of the source of its run.
+func KeepsFiles(task *v1.TaskDefinition) bool {
 	return task.GetType() == v1.TypeShell || task.GetType() == v1.TypeContainer
 }
 

@@ -106,6 +106,7 @@ func nextInput(received, in *historyv1.RunInput, chain string) *historyv1.RunInp
 
 		DefinitionVersion: in.GetDefinitionVersion(),
 		HeldLocks:         in.GetHeldLocks(),
+		Source:            in.GetSource(),
 	}
 }
 

@@ -151,6 +151,9 @@ func (r *run) validateInput() error {
 	if r.Input.GetDefinition() == nil && r.Input.GetPartition() == nil {
 		return fmt.Errorf(`run %s was started without a definition; to start a stored workflow in Temporal, give {"workflow": "NAME", "input": {...}} as its input`, r.Self)
 	}
+	if dir := r.Input.GetDefinition().GetSource().GetDir(); dir != "" && r.Input.GetSource() == nil {
+		return fmt.Errorf("the tasks start with the files of the folder %s, which only `switchyard run` and `switchyard submit` send", dir)
+	}
 	return nil
 }
 

@@ -20,7 +20,7 @@ func (s *Status) runHeader(since int64) *v1.Run {
 	h := &v1.Run{
 		Id: s.run.Id, Name: s.run.Name, State: s.run.State, Reason: s.run.Reason, Error: s.run.Error,
 		CreatedAt: s.run.CreatedAt, CompletedAt: s.run.CompletedAt, Generation: s.run.Generation,
-		Tasks: map[string]*v1.Task{}, Problem: s.run.Problem, SubmittedBy: s.run.SubmittedBy, Batch: s.run.Batch, Approval: s.run.Approval,
+		Tasks: map[string]*v1.Task{}, Problem: s.run.Problem, SubmittedBy: s.run.SubmittedBy, Batch: s.run.Batch, Source: s.run.Source, Approval: s.run.Approval,
 	}
 	switch s.run.State {
 	case v1.RunPaused:

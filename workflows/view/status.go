@@ -64,6 +64,7 @@ func New(id string, in *historyv1.RunInput, graph *dag.Graph, core *dag.State, u
 
 			SubmittedBy: in.GetBy(),
 			Batch:       in.GetBatch(),
+			Source:      in.GetSource(),
 		},
 	}
 	s.AddInstances()

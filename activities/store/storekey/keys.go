@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // The keys of a run are below runs/<run>/<chain>/. The chain is that of the run's executions in Temporal, so that a run
@@ -42,6 +44,7 @@ import (
 // These keys are below runs/<run>/, for all chains of a run:
 //
 //	grants/<node>/<chain>/<task>                 a node was given the task, or instances of it
+//	source                                       a v1.ArtifactManifest: the files with which tasks of the run start
 //
 // Results that later runs may reuse are outside of runs:
 //
@@ -55,6 +58,11 @@ import (
 // checksum of a file gives no access to it:
 //
 //	chunks/<two digits>/<digest>
+//
+// The files of runs that are to be submitted have keys with a UUID, for a day:
+//
+//	sources/<id>/files                           a v1.ArtifactManifest
+//	sources/<id>/drafts/<n>                      a v1.ArtifactDraft
 //
 // The gateways of a deployment share the following keys and do not serve them to nodes:
 //
@@ -193,11 +201,33 @@ func AdoptedArtifact(home, task, own string) string {
 	return Artifact(home, 0, task, 0, Digest([]byte(own))[:32])
 }
 
-// Draft returns the key of the n-th v1.ArtifactDraft, from 0, of an artifact with a key from Artifact.
+// Draft returns the key of the n-th v1.ArtifactDraft, from 0, of an artifact with a key from Artifact or SourceUpload.
 func Draft(artifact string, n int) string {
+	if strings.HasPrefix(artifact, SourcesPrefix) {
+		return strings.TrimSuffix(artifact, "files") + draftsFolder + "/" + strconv.Itoa(n)
+	}
 	run, rest, _ := SplitRun(artifact)
 	chain, rest, _ := strings.Cut(rest, "/"+artifactsFolder+"/")
 	return RunPrefix(run+"/"+chain) + draftsFolder + "/" + rest + "." + strconv.Itoa(n)
+}
+
+// SourcesPrefix begins the keys of the files of runs that are to be submitted.
+const SourcesPrefix = "sources/"
+
+// SourceUpload returns the key of the v1.ArtifactManifest of the files of a run that is to be submitted, given a UUID.
+func SourceUpload(id string) string { return SourcesPrefix + id + "/files" }
+
+// Source returns the key of the v1.ArtifactManifest of the files with which the tasks of a run start.
+func Source(run string) string { return RunPrefix(run) + "source" }
+
+// ParseSource reports whether a key is one of SourceUpload, or that of a draft of it.
+func ParseSource(key string) (isUpload, isDraft bool) {
+	id, rest, _ := strings.Cut(strings.TrimPrefix(key, SourcesPrefix), "/")
+	if uuid.Validate(id) != nil {
+		return false, false
+	}
+	n, isNumber := parseNumber(strings.TrimPrefix(rest, draftsFolder+"/"))
+	return key == SourceUpload(id), isNumber && key == Draft(SourceUpload(id), n)
 }
 
 // The folders of the manifests of artifacts and of their drafts.
@@ -344,7 +374,7 @@ func Outbox(at time.Time, id string) string {
 }
 
 // prefixesOfNoRun begin the keys outside of runs, except those of cached results. A folder keeps their values as files.
-var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, NotificationsPrefix, OutboxPrefix, EnvironmentsPrefix, CollectorsPrefix, ChunksPrefix}
+var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, NotificationsPrefix, OutboxPrefix, EnvironmentsPrefix, CollectorsPrefix, ChunksPrefix, SourcesPrefix}
 
 // CollectorsPrefix begins the keys of the signs of life of the processes that remove old values.
 const CollectorsPrefix = "collectors/"

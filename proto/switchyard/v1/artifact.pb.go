@@ -390,6 +390,61 @@ func (x *ArtifactEntry) GetTarget() string {
 	return ""
 }
 
+// SourceUpload is the value under which the files of a run that is to be submitted are stored.
+type SourceUpload struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The files.
+	Manifest *ArtifactManifest `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"`
+	// For each chunk, a second digest, which only who has the contents can compute.
+	Proofs        [][]byte `protobuf:"bytes,2,rep,name=proofs,proto3" json:"proofs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SourceUpload) Reset() {
+	*x = SourceUpload{}
+	mi := &file_switchyard_v1_artifact_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SourceUpload) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SourceUpload) ProtoMessage() {}
+
+func (x *SourceUpload) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_artifact_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SourceUpload.ProtoReflect.Descriptor instead.
+func (*SourceUpload) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_artifact_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SourceUpload) GetManifest() *ArtifactManifest {
+	if x != nil {
+		return x.Manifest
+	}
+	return nil
+}
+
+func (x *SourceUpload) GetProofs() [][]byte {
+	if x != nil {
+		return x.Proofs
+	}
+	return nil
+}
+
 // ArtifactDraft lists chunks on which an unfinished upload relies.
 type ArtifactDraft struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -403,7 +458,7 @@ type ArtifactDraft struct {
 
 func (x *ArtifactDraft) Reset() {
 	*x = ArtifactDraft{}
-	mi := &file_switchyard_v1_artifact_proto_msgTypes[4]
+	mi := &file_switchyard_v1_artifact_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -415,7 +470,7 @@ func (x *ArtifactDraft) String() string {
 func (*ArtifactDraft) ProtoMessage() {}
 
 func (x *ArtifactDraft) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_artifact_proto_msgTypes[4]
+	mi := &file_switchyard_v1_artifact_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -428,7 +483,7 @@ func (x *ArtifactDraft) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactDraft.ProtoReflect.Descriptor instead.
 func (*ArtifactDraft) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_artifact_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_artifact_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ArtifactDraft) GetChunks() [][]byte {
@@ -478,7 +533,10 @@ const file_switchyard_v1_artifact_proto_rawDesc = "" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vKIND_FOLDER\x10\x01\x12\x10\n" +
 	"\fKIND_SYMLINK\x10\x02\x12\x12\n" +
-	"\x0eKIND_HARD_LINK\x10\x03\";\n" +
+	"\x0eKIND_HARD_LINK\x10\x03\"c\n" +
+	"\fSourceUpload\x12;\n" +
+	"\bmanifest\x18\x01 \x01(\v2\x1f.switchyard.v1.ArtifactManifestR\bmanifest\x12\x16\n" +
+	"\x06proofs\x18\x02 \x03(\fR\x06proofs\";\n" +
 	"\rArtifactDraft\x12\x16\n" +
 	"\x06chunks\x18\x01 \x03(\fR\x06chunks\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04sizeB-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
@@ -496,26 +554,28 @@ func file_switchyard_v1_artifact_proto_rawDescGZIP() []byte {
 }
 
 var file_switchyard_v1_artifact_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_switchyard_v1_artifact_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_switchyard_v1_artifact_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_switchyard_v1_artifact_proto_goTypes = []any{
 	(ArtifactEntry_Kind)(0),       // 0: switchyard.v1.ArtifactEntry.Kind
 	(*Artifact)(nil),              // 1: switchyard.v1.Artifact
 	(*ArtifactManifest)(nil),      // 2: switchyard.v1.ArtifactManifest
 	(*ArtifactTree)(nil),          // 3: switchyard.v1.ArtifactTree
 	(*ArtifactEntry)(nil),         // 4: switchyard.v1.ArtifactEntry
-	(*ArtifactDraft)(nil),         // 5: switchyard.v1.ArtifactDraft
-	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*SourceUpload)(nil),          // 5: switchyard.v1.SourceUpload
+	(*ArtifactDraft)(nil),         // 6: switchyard.v1.ArtifactDraft
+	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
 }
 var file_switchyard_v1_artifact_proto_depIdxs = []int32{
 	1, // 0: switchyard.v1.ArtifactManifest.artifact:type_name -> switchyard.v1.Artifact
-	6, // 1: switchyard.v1.ArtifactManifest.stored_at:type_name -> google.protobuf.Timestamp
+	7, // 1: switchyard.v1.ArtifactManifest.stored_at:type_name -> google.protobuf.Timestamp
 	4, // 2: switchyard.v1.ArtifactTree.entries:type_name -> switchyard.v1.ArtifactEntry
 	0, // 3: switchyard.v1.ArtifactEntry.kind:type_name -> switchyard.v1.ArtifactEntry.Kind
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	2, // 4: switchyard.v1.SourceUpload.manifest:type_name -> switchyard.v1.ArtifactManifest
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_artifact_proto_init() }
@@ -529,7 +589,7 @@ func file_switchyard_v1_artifact_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_artifact_proto_rawDesc), len(file_switchyard_v1_artifact_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -467,10 +467,10 @@ const file_switchyard_v1_blob_service_proto_rawDesc = "" +
 	"\x12FindChunksResponse\x12\x16\n" +
 	"\x06stored\x18\x01 \x03(\x05R\x06stored2\xff\x02\n" +
 	"\vBlobService\x12V\n" +
-	"\aPutBlob\x12\x1d.switchyard.v1.PutBlobRequest\x1a\x1e.switchyard.v1.PutBlobResponse\"\f\x82\x85\x19\b\b\x02\x10\x04\x18\x01 \x01\x12W\n" +
+	"\aPutBlob\x12\x1d.switchyard.v1.PutBlobRequest\x1a\x1e.switchyard.v1.PutBlobResponse\"\f\x82\x85\x19\b\b\x02\x10\x02\x18\x01 \x01\x12W\n" +
 	"\aGetBlob\x12\x1d.switchyard.v1.GetBlobRequest\x1a\x1e.switchyard.v1.GetBlobResponse\"\r\x82\x85\x19\x06\b\x01\x10\x04\x18\x01\x90\x02\x01\x12`\n" +
 	"\n" +
-	"FindChunks\x12 .switchyard.v1.FindChunksRequest\x1a!.switchyard.v1.FindChunksResponse\"\r\x82\x85\x19\x06\b\x01\x10\x04\x18\x01\x90\x02\x01\x12]\n" +
+	"FindChunks\x12 .switchyard.v1.FindChunksRequest\x1a!.switchyard.v1.FindChunksResponse\"\r\x82\x85\x19\x06\b\x01\x10\x02\x18\x01\x90\x02\x01\x12]\n" +
 	"\tListBlobs\x12\x1f.switchyard.v1.ListBlobsRequest\x1a .switchyard.v1.ListBlobsResponse\"\r\x82\x85\x19\x06\b\x01\x10\x04\x18\x01\x90\x02\x01B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
 
 var (

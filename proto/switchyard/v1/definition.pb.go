@@ -65,8 +65,10 @@ type Definition struct {
 	// How long a run usually takes at most, such as "2h", from its start; waits and pauses count. A run that has not ended by
 	// then continues, and is marked as late. Empty or "0" means any time.
 	ExpectedWithin string `protobuf:"bytes,17,opt,name=expected_within,json=expectedWithin,proto3" json:"expected_within,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Files with which each task of type shell or container starts, in a folder of its own: a SourceDefinition, or its `dir` alone.
+	Source        *SourceDefinition `protobuf:"bytes,18,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Definition) Reset() {
@@ -211,6 +213,60 @@ func (x *Definition) GetExpectedWithin() string {
 	return ""
 }
 
+func (x *Definition) GetSource() *SourceDefinition {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+// SourceDefinition is where the files come from with which tasks start.
+type SourceDefinition struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Folder on the machine of `run` or `submit`, relative to the file of the definition; `.` is the folder of that file. What
+	// `.gitignore` and `.switchyardignore` exclude stays behind. `--source` names another folder.
+	Dir           string `protobuf:"bytes,1,opt,name=dir,proto3" json:"dir,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SourceDefinition) Reset() {
+	*x = SourceDefinition{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SourceDefinition) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SourceDefinition) ProtoMessage() {}
+
+func (x *SourceDefinition) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SourceDefinition.ProtoReflect.Descriptor instead.
+func (*SourceDefinition) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *SourceDefinition) GetDir() string {
+	if x != nil {
+		return x.Dir
+	}
+	return ""
+}
+
 // Notification tells a target about events of a run.
 type Notification struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -232,7 +288,7 @@ type Notification struct {
 
 func (x *Notification) Reset() {
 	*x = Notification{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -244,7 +300,7 @@ func (x *Notification) String() string {
 func (*Notification) ProtoMessage() {}
 
 func (x *Notification) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[1]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -257,7 +313,7 @@ func (x *Notification) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notification.ProtoReflect.Descriptor instead.
 func (*Notification) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Notification) GetTo() string {
@@ -320,7 +376,7 @@ type ScheduleDefinition struct {
 
 func (x *ScheduleDefinition) Reset() {
 	*x = ScheduleDefinition{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -332,7 +388,7 @@ func (x *ScheduleDefinition) String() string {
 func (*ScheduleDefinition) ProtoMessage() {}
 
 func (x *ScheduleDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[2]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -345,7 +401,7 @@ func (x *ScheduleDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScheduleDefinition.ProtoReflect.Descriptor instead.
 func (*ScheduleDefinition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ScheduleDefinition) GetCron() []string {
@@ -425,7 +481,7 @@ type InputDefinition struct {
 
 func (x *InputDefinition) Reset() {
 	*x = InputDefinition{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -437,7 +493,7 @@ func (x *InputDefinition) String() string {
 func (*InputDefinition) ProtoMessage() {}
 
 func (x *InputDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[3]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -450,7 +506,7 @@ func (x *InputDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputDefinition.ProtoReflect.Descriptor instead.
 func (*InputDefinition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *InputDefinition) GetType() string {
@@ -531,7 +587,7 @@ type TaskDefaults struct {
 
 func (x *TaskDefaults) Reset() {
 	*x = TaskDefaults{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -543,7 +599,7 @@ func (x *TaskDefaults) String() string {
 func (*TaskDefaults) ProtoMessage() {}
 
 func (x *TaskDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[4]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -556,7 +612,7 @@ func (x *TaskDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDefaults.ProtoReflect.Descriptor instead.
 func (*TaskDefaults) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TaskDefaults) GetType() string {
@@ -661,7 +717,7 @@ type SpecDefaults struct {
 
 func (x *SpecDefaults) Reset() {
 	*x = SpecDefaults{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +729,7 @@ func (x *SpecDefaults) String() string {
 func (*SpecDefaults) ProtoMessage() {}
 
 func (x *SpecDefaults) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[5]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +742,7 @@ func (x *SpecDefaults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpecDefaults.ProtoReflect.Descriptor instead.
 func (*SpecDefaults) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SpecDefaults) GetShell() *structpb.Value {
@@ -710,7 +766,7 @@ type RunConcurrency struct {
 
 func (x *RunConcurrency) Reset() {
 	*x = RunConcurrency{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -722,7 +778,7 @@ func (x *RunConcurrency) String() string {
 func (*RunConcurrency) ProtoMessage() {}
 
 func (x *RunConcurrency) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[6]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -735,7 +791,7 @@ func (x *RunConcurrency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunConcurrency.ProtoReflect.Descriptor instead.
 func (*RunConcurrency) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *RunConcurrency) GetMaxRuns() int32 {
@@ -841,7 +897,7 @@ type TaskDefinition struct {
 
 func (x *TaskDefinition) Reset() {
 	*x = TaskDefinition{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +909,7 @@ func (x *TaskDefinition) String() string {
 func (*TaskDefinition) ProtoMessage() {}
 
 func (x *TaskDefinition) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[7]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +922,7 @@ func (x *TaskDefinition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskDefinition.ProtoReflect.Descriptor instead.
 func (*TaskDefinition) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *TaskDefinition) GetType() string {
@@ -1094,7 +1150,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1106,7 +1162,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[8]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1119,7 +1175,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Stop) GetSignal() string {
@@ -1149,7 +1205,7 @@ type Semaphore struct {
 
 func (x *Semaphore) Reset() {
 	*x = Semaphore{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1217,7 @@ func (x *Semaphore) String() string {
 func (*Semaphore) ProtoMessage() {}
 
 func (x *Semaphore) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[9]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1230,7 @@ func (x *Semaphore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Semaphore.ProtoReflect.Descriptor instead.
 func (*Semaphore) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Semaphore) GetName() string {
@@ -1205,7 +1261,7 @@ type Cache struct {
 
 func (x *Cache) Reset() {
 	*x = Cache{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1217,7 +1273,7 @@ func (x *Cache) String() string {
 func (*Cache) ProtoMessage() {}
 
 func (x *Cache) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[10]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1230,7 +1286,7 @@ func (x *Cache) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cache.ProtoReflect.Descriptor instead.
 func (*Cache) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Cache) GetKey() string {
@@ -1261,7 +1317,7 @@ type Artifacts struct {
 
 func (x *Artifacts) Reset() {
 	*x = Artifacts{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1273,7 +1329,7 @@ func (x *Artifacts) String() string {
 func (*Artifacts) ProtoMessage() {}
 
 func (x *Artifacts) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[11]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1286,7 +1342,7 @@ func (x *Artifacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifacts.ProtoReflect.Descriptor instead.
 func (*Artifacts) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Artifacts) GetOut() []*ArtifactOut {
@@ -1320,7 +1376,7 @@ type ArtifactOut struct {
 
 func (x *ArtifactOut) Reset() {
 	*x = ArtifactOut{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1332,7 +1388,7 @@ func (x *ArtifactOut) String() string {
 func (*ArtifactOut) ProtoMessage() {}
 
 func (x *ArtifactOut) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1345,7 +1401,7 @@ func (x *ArtifactOut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactOut.ProtoReflect.Descriptor instead.
 func (*ArtifactOut) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ArtifactOut) GetName() string {
@@ -1383,7 +1439,7 @@ type ArtifactIn struct {
 
 func (x *ArtifactIn) Reset() {
 	*x = ArtifactIn{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1395,7 +1451,7 @@ func (x *ArtifactIn) String() string {
 func (*ArtifactIn) ProtoMessage() {}
 
 func (x *ArtifactIn) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1408,7 +1464,7 @@ func (x *ArtifactIn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactIn.ProtoReflect.Descriptor instead.
 func (*ArtifactIn) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ArtifactIn) GetFrom() string {
@@ -1458,7 +1514,7 @@ type Constraints struct {
 
 func (x *Constraints) Reset() {
 	*x = Constraints{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[14]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1526,7 @@ func (x *Constraints) String() string {
 func (*Constraints) ProtoMessage() {}
 
 func (x *Constraints) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[14]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1539,7 @@ func (x *Constraints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constraints.ProtoReflect.Descriptor instead.
 func (*Constraints) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Constraints) GetNodeLabels() []string {
@@ -1591,7 +1647,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[15]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1659,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[15]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1672,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Resources) GetCores() float64 {
@@ -1684,7 +1740,7 @@ type RetryPolicy struct {
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[16]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +1752,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[16]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,7 +1765,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RetryPolicy) GetMaxRetries() int32 {
@@ -1758,7 +1814,8 @@ var File_switchyard_v1_definition_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\n" +
-	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xdf\t\n" +
+	"\x1eswitchyard/v1/definition.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x98\n" +
+	"\n" +
 	"\n" +
 	"Definition\x129\n" +
 	"\x04name\x18\x01 \x01(\tB%\xbaH\"r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x04name\x12*\n" +
@@ -1777,7 +1834,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x06notify\x18\x10 \x03(\v2\x1b.switchyard.v1.NotificationB\b\xbaH\x05\x92\x01\x02\x10\x14R\x06notify\x12n\n" +
 	"\afinally\x18\r \x03(\v2&.switchyard.v1.Definition.FinallyEntryB,\xbaH)\x9a\x01&\"$r\"2 ^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$R\afinally\x12'\n" +
 	"\x0ffinally_timeout\x18\x0e \x01(\tR\x0efinallyTimeout\x12'\n" +
-	"\x0fexpected_within\x18\x11 \x01(\tR\x0eexpectedWithin\x1aW\n" +
+	"\x0fexpected_within\x18\x11 \x01(\tR\x0eexpectedWithin\x127\n" +
+	"\x06source\x18\x12 \x01(\v2\x1f.switchyard.v1.SourceDefinitionR\x06source\x1aW\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
@@ -1787,7 +1845,10 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1e.switchyard.v1.InputDefinitionR\x05value:\x028\x01\x1aY\n" +
 	"\fFinallyEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
-	"\x05value\x18\x02 \x01(\v2\x1d.switchyard.v1.TaskDefinitionR\x05value:\x028\x01\"\xea\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.switchyard.v1.TaskDefinitionR\x05value:\x028\x01\"0\n" +
+	"\x10SourceDefinition\x12\x1c\n" +
+	"\x03dir\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01\x18\x80 R\x03dir\"\xea\x01\n" +
 	"\fNotification\x128\n" +
 	"\x02to\x18\x01 \x01(\tB(\xbaH%r#2!^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$R\x02to\x12l\n" +
 	"\x02on\x18\x02 \x03(\tB\\\xbaHY\x92\x01V\b\x01\x18\x01\"PrNR\x06failedR\tcompletedR\tcancelledR\trecoveredR\x04lateR\x10waiting_approvalR\vdead_letterR\x02on\x12\x0e\n" +
@@ -1966,82 +2027,84 @@ func file_switchyard_v1_definition_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_definition_proto_rawDescData
 }
 
-var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*Definition)(nil),         // 0: switchyard.v1.Definition
-	(*Notification)(nil),       // 1: switchyard.v1.Notification
-	(*ScheduleDefinition)(nil), // 2: switchyard.v1.ScheduleDefinition
-	(*InputDefinition)(nil),    // 3: switchyard.v1.InputDefinition
-	(*TaskDefaults)(nil),       // 4: switchyard.v1.TaskDefaults
-	(*SpecDefaults)(nil),       // 5: switchyard.v1.SpecDefaults
-	(*RunConcurrency)(nil),     // 6: switchyard.v1.RunConcurrency
-	(*TaskDefinition)(nil),     // 7: switchyard.v1.TaskDefinition
-	(*Stop)(nil),               // 8: switchyard.v1.Stop
-	(*Semaphore)(nil),          // 9: switchyard.v1.Semaphore
-	(*Cache)(nil),              // 10: switchyard.v1.Cache
-	(*Artifacts)(nil),          // 11: switchyard.v1.Artifacts
-	(*ArtifactOut)(nil),        // 12: switchyard.v1.ArtifactOut
-	(*ArtifactIn)(nil),         // 13: switchyard.v1.ArtifactIn
-	(*Constraints)(nil),        // 14: switchyard.v1.Constraints
-	(*Resources)(nil),          // 15: switchyard.v1.Resources
-	(*RetryPolicy)(nil),        // 16: switchyard.v1.RetryPolicy
-	nil,                        // 17: switchyard.v1.Definition.TasksEntry
-	nil,                        // 18: switchyard.v1.Definition.InputsEntry
-	nil,                        // 19: switchyard.v1.Definition.FinallyEntry
-	nil,                        // 20: switchyard.v1.TaskDefaults.EnvEntry
-	nil,                        // 21: switchyard.v1.TaskDefaults.SecretEnvEntry
-	nil,                        // 22: switchyard.v1.TaskDefinition.EnvEntry
-	nil,                        // 23: switchyard.v1.TaskDefinition.SecretEnvEntry
-	nil,                        // 24: switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	(*structpb.Struct)(nil),    // 25: google.protobuf.Struct
-	(*structpb.Value)(nil),     // 26: google.protobuf.Value
+	(*SourceDefinition)(nil),   // 1: switchyard.v1.SourceDefinition
+	(*Notification)(nil),       // 2: switchyard.v1.Notification
+	(*ScheduleDefinition)(nil), // 3: switchyard.v1.ScheduleDefinition
+	(*InputDefinition)(nil),    // 4: switchyard.v1.InputDefinition
+	(*TaskDefaults)(nil),       // 5: switchyard.v1.TaskDefaults
+	(*SpecDefaults)(nil),       // 6: switchyard.v1.SpecDefaults
+	(*RunConcurrency)(nil),     // 7: switchyard.v1.RunConcurrency
+	(*TaskDefinition)(nil),     // 8: switchyard.v1.TaskDefinition
+	(*Stop)(nil),               // 9: switchyard.v1.Stop
+	(*Semaphore)(nil),          // 10: switchyard.v1.Semaphore
+	(*Cache)(nil),              // 11: switchyard.v1.Cache
+	(*Artifacts)(nil),          // 12: switchyard.v1.Artifacts
+	(*ArtifactOut)(nil),        // 13: switchyard.v1.ArtifactOut
+	(*ArtifactIn)(nil),         // 14: switchyard.v1.ArtifactIn
+	(*Constraints)(nil),        // 15: switchyard.v1.Constraints
+	(*Resources)(nil),          // 16: switchyard.v1.Resources
+	(*RetryPolicy)(nil),        // 17: switchyard.v1.RetryPolicy
+	nil,                        // 18: switchyard.v1.Definition.TasksEntry
+	nil,                        // 19: switchyard.v1.Definition.InputsEntry
+	nil,                        // 20: switchyard.v1.Definition.FinallyEntry
+	nil,                        // 21: switchyard.v1.TaskDefaults.EnvEntry
+	nil,                        // 22: switchyard.v1.TaskDefaults.SecretEnvEntry
+	nil,                        // 23: switchyard.v1.TaskDefinition.EnvEntry
+	nil,                        // 24: switchyard.v1.TaskDefinition.SecretEnvEntry
+	nil,                        // 25: switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	(*structpb.Struct)(nil),    // 26: google.protobuf.Struct
+	(*structpb.Value)(nil),     // 27: google.protobuf.Value
 }
 var file_switchyard_v1_definition_proto_depIdxs = []int32{
-	25, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
-	17, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
-	18, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
-	4,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
-	6,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
-	2,  // 5: switchyard.v1.Definition.schedule:type_name -> switchyard.v1.ScheduleDefinition
-	1,  // 6: switchyard.v1.Definition.notify:type_name -> switchyard.v1.Notification
-	19, // 7: switchyard.v1.Definition.finally:type_name -> switchyard.v1.Definition.FinallyEntry
-	25, // 8: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
-	26, // 9: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
-	26, // 10: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
-	20, // 11: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
-	14, // 12: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
-	15, // 13: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
-	16, // 14: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
-	21, // 15: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
-	5,  // 16: switchyard.v1.TaskDefaults.spec:type_name -> switchyard.v1.SpecDefaults
-	8,  // 17: switchyard.v1.TaskDefaults.stop:type_name -> switchyard.v1.Stop
-	26, // 18: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
-	25, // 19: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
-	22, // 20: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
-	14, // 21: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
-	15, // 22: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
-	16, // 23: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
-	25, // 24: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
-	26, // 25: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
-	26, // 26: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
-	25, // 27: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
-	26, // 28: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
-	9,  // 29: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
-	10, // 30: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
-	23, // 31: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
-	8,  // 32: switchyard.v1.TaskDefinition.stop:type_name -> switchyard.v1.Stop
-	11, // 33: switchyard.v1.TaskDefinition.artifacts:type_name -> switchyard.v1.Artifacts
-	12, // 34: switchyard.v1.Artifacts.out:type_name -> switchyard.v1.ArtifactOut
-	13, // 35: switchyard.v1.Artifacts.in:type_name -> switchyard.v1.ArtifactIn
-	24, // 36: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	7,  // 37: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
-	3,  // 38: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
-	7,  // 39: switchyard.v1.Definition.FinallyEntry.value:type_name -> switchyard.v1.TaskDefinition
-	40, // [40:40] is the sub-list for method output_type
-	40, // [40:40] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	26, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
+	18, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
+	19, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
+	5,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
+	7,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
+	3,  // 5: switchyard.v1.Definition.schedule:type_name -> switchyard.v1.ScheduleDefinition
+	2,  // 6: switchyard.v1.Definition.notify:type_name -> switchyard.v1.Notification
+	20, // 7: switchyard.v1.Definition.finally:type_name -> switchyard.v1.Definition.FinallyEntry
+	1,  // 8: switchyard.v1.Definition.source:type_name -> switchyard.v1.SourceDefinition
+	26, // 9: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
+	27, // 10: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
+	27, // 11: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
+	21, // 12: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
+	15, // 13: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
+	16, // 14: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
+	17, // 15: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
+	22, // 16: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
+	6,  // 17: switchyard.v1.TaskDefaults.spec:type_name -> switchyard.v1.SpecDefaults
+	9,  // 18: switchyard.v1.TaskDefaults.stop:type_name -> switchyard.v1.Stop
+	27, // 19: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
+	26, // 20: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
+	23, // 21: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
+	15, // 22: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
+	16, // 23: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
+	17, // 24: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
+	26, // 25: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
+	27, // 26: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
+	27, // 27: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
+	26, // 28: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
+	27, // 29: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
+	10, // 30: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
+	11, // 31: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
+	24, // 32: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
+	9,  // 33: switchyard.v1.TaskDefinition.stop:type_name -> switchyard.v1.Stop
+	12, // 34: switchyard.v1.TaskDefinition.artifacts:type_name -> switchyard.v1.Artifacts
+	13, // 35: switchyard.v1.Artifacts.out:type_name -> switchyard.v1.ArtifactOut
+	14, // 36: switchyard.v1.Artifacts.in:type_name -> switchyard.v1.ArtifactIn
+	25, // 37: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	8,  // 38: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
+	4,  // 39: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	8,  // 40: switchyard.v1.Definition.FinallyEntry.value:type_name -> switchyard.v1.TaskDefinition
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_definition_proto_init() }
@@ -2049,16 +2112,16 @@ func file_switchyard_v1_definition_proto_init() {
 	if File_switchyard_v1_definition_proto != nil {
 		return
 	}
-	file_switchyard_v1_definition_proto_msgTypes[2].OneofWrappers = []any{}
-	file_switchyard_v1_definition_proto_msgTypes[15].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[3].OneofWrappers = []any{}
 	file_switchyard_v1_definition_proto_msgTypes[16].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_definition_proto_rawDesc), len(file_switchyard_v1_definition_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -73,7 +73,9 @@ type Run struct {
 	IdempotencyKey string `protobuf:"bytes,20,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Since when the run is late, or was when it ended: it, or the first of its tasks, had not ended within `expectedWithin`.
 	// Absent if nothing was late.
-	LateSince     *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=late_since,json=lateSince,proto3" json:"late_since,omitempty"`
+	LateSince *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=late_since,json=lateSince,proto3" json:"late_since,omitempty"`
+	// Files with which tasks of the run start; absent if there are none.
+	Source        *Artifact `protobuf:"bytes,22,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -251,6 +253,13 @@ func (x *Run) GetIdempotencyKey() string {
 func (x *Run) GetLateSince() *timestamppb.Timestamp {
 	if x != nil {
 		return x.LateSince
+	}
+	return nil
+}
+
+func (x *Run) GetSource() *Artifact {
+	if x != nil {
+		return x.Source
 	}
 	return nil
 }
@@ -1994,7 +2003,7 @@ var File_switchyard_v1_run_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cswitchyard/v1/artifact.proto\"\xb9\t\n" +
+	"\x17switchyard/v1/run.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1cswitchyard/v1/artifact.proto\"\xea\t\n" +
 	"\x03Run\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12o\n" +
@@ -2022,7 +2031,8 @@ const file_switchyard_v1_run_proto_rawDesc = "" +
 	"\bapproval\x18\x13 \x01(\v2\x1a.switchyard.v1.RunApprovalR\bapproval\x12'\n" +
 	"\x0fidempotency_key\x18\x14 \x01(\tR\x0eidempotencyKey\x129\n" +
 	"\n" +
-	"late_since\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\tlateSince\x1aM\n" +
+	"late_since\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\tlateSince\x12/\n" +
+	"\x06source\x18\x16 \x01(\v2\x17.switchyard.v1.ArtifactR\x06source\x1aM\n" +
 	"\n" +
 	"TasksEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12)\n" +
@@ -2272,51 +2282,52 @@ var file_switchyard_v1_run_proto_depIdxs = []int32{
 	15, // 6: switchyard.v1.Run.instance_counts:type_name -> switchyard.v1.Run.InstanceCountsEntry
 	1,  // 7: switchyard.v1.Run.approval:type_name -> switchyard.v1.RunApproval
 	17, // 8: switchyard.v1.Run.late_since:type_name -> google.protobuf.Timestamp
-	17, // 9: switchyard.v1.RunApproval.at:type_name -> google.protobuf.Timestamp
-	10, // 10: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
-	17, // 11: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
-	17, // 12: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	17, // 13: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	17, // 14: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
-	5,  // 15: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
-	16, // 16: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
-	4,  // 17: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
-	17, // 18: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	17, // 19: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
-	17, // 20: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	3,  // 21: switchyard.v1.Task.workload:type_name -> switchyard.v1.Workload
-	17, // 22: switchyard.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
-	17, // 23: switchyard.v1.Task.late_since:type_name -> google.protobuf.Timestamp
-	10, // 24: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
-	17, // 25: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
-	17, // 26: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
-	17, // 27: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
-	17, // 28: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
-	5,  // 29: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
-	17, // 30: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
-	17, // 31: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
-	17, // 32: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	3,  // 33: switchyard.v1.Instance.workload:type_name -> switchyard.v1.Workload
-	17, // 34: switchyard.v1.Instance.lease_until:type_name -> google.protobuf.Timestamp
-	17, // 35: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
-	17, // 36: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
-	17, // 37: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
-	17, // 38: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
-	18, // 39: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
-	8,  // 40: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
-	5,  // 41: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
-	17, // 42: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
-	18, // 43: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
-	18, // 44: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
-	11, // 45: switchyard.v1.TaskResult.agent:type_name -> switchyard.v1.AgentUsage
-	19, // 46: switchyard.v1.TaskResult.artifacts:type_name -> switchyard.v1.Artifact
-	17, // 47: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
-	2,  // 48: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	19, // 9: switchyard.v1.Run.source:type_name -> switchyard.v1.Artifact
+	17, // 10: switchyard.v1.RunApproval.at:type_name -> google.protobuf.Timestamp
+	10, // 11: switchyard.v1.Task.result:type_name -> switchyard.v1.TaskResult
+	17, // 12: switchyard.v1.Task.assigned_at:type_name -> google.protobuf.Timestamp
+	17, // 13: switchyard.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	17, // 14: switchyard.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	17, // 15: switchyard.v1.Task.scheduled_after:type_name -> google.protobuf.Timestamp
+	5,  // 16: switchyard.v1.Task.attempts:type_name -> switchyard.v1.Attempt
+	16, // 17: switchyard.v1.Task.counts:type_name -> switchyard.v1.Task.CountsEntry
+	4,  // 18: switchyard.v1.Task.instances:type_name -> switchyard.v1.Instance
+	17, // 19: switchyard.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	17, // 20: switchyard.v1.Task.queued_at:type_name -> google.protobuf.Timestamp
+	17, // 21: switchyard.v1.Task.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	3,  // 22: switchyard.v1.Task.workload:type_name -> switchyard.v1.Workload
+	17, // 23: switchyard.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
+	17, // 24: switchyard.v1.Task.late_since:type_name -> google.protobuf.Timestamp
+	10, // 25: switchyard.v1.Instance.result:type_name -> switchyard.v1.TaskResult
+	17, // 26: switchyard.v1.Instance.assigned_at:type_name -> google.protobuf.Timestamp
+	17, // 27: switchyard.v1.Instance.started_at:type_name -> google.protobuf.Timestamp
+	17, // 28: switchyard.v1.Instance.completed_at:type_name -> google.protobuf.Timestamp
+	17, // 29: switchyard.v1.Instance.scheduled_after:type_name -> google.protobuf.Timestamp
+	5,  // 30: switchyard.v1.Instance.attempts:type_name -> switchyard.v1.Attempt
+	17, // 31: switchyard.v1.Instance.created_at:type_name -> google.protobuf.Timestamp
+	17, // 32: switchyard.v1.Instance.queued_at:type_name -> google.protobuf.Timestamp
+	17, // 33: switchyard.v1.Instance.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	3,  // 34: switchyard.v1.Instance.workload:type_name -> switchyard.v1.Workload
+	17, // 35: switchyard.v1.Instance.lease_until:type_name -> google.protobuf.Timestamp
+	17, // 36: switchyard.v1.Attempt.assigned_at:type_name -> google.protobuf.Timestamp
+	17, // 37: switchyard.v1.Attempt.started_at:type_name -> google.protobuf.Timestamp
+	17, // 38: switchyard.v1.Attempt.completed_at:type_name -> google.protobuf.Timestamp
+	17, // 39: switchyard.v1.Event.at:type_name -> google.protobuf.Timestamp
+	18, // 40: switchyard.v1.Event.data:type_name -> google.protobuf.Struct
+	8,  // 41: switchyard.v1.NodeVerdict.parts:type_name -> switchyard.v1.ScorePart
+	5,  // 42: switchyard.v1.DeadLetter.attempts:type_name -> switchyard.v1.Attempt
+	17, // 43: switchyard.v1.DeadLetter.dead_lettered_at:type_name -> google.protobuf.Timestamp
+	18, // 44: switchyard.v1.TaskResult.output:type_name -> google.protobuf.Struct
+	18, // 45: switchyard.v1.TaskResult.context_update:type_name -> google.protobuf.Struct
+	11, // 46: switchyard.v1.TaskResult.agent:type_name -> switchyard.v1.AgentUsage
+	19, // 47: switchyard.v1.TaskResult.artifacts:type_name -> switchyard.v1.Artifact
+	17, // 48: switchyard.v1.LogEntry.time:type_name -> google.protobuf.Timestamp
+	2,  // 49: switchyard.v1.Run.TasksEntry.value:type_name -> switchyard.v1.Task
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_run_proto_init() }

@@ -47,7 +47,9 @@ type SubmitRunRequest struct {
 	IdempotencyKey string `protobuf:"bytes,7,opt,name=idempotency_key,json=idempotencyKey,proto3" json:"idempotency_key,omitempty"`
 	// Name that groups runs that are submitted together, for lists; runs started by tasks of the run inherit it. At most
 	// 63 characters of [A-Za-z0-9._-], the first a letter or digit. Empty means none.
-	Batch         string `protobuf:"bytes,8,opt,name=batch,proto3" json:"batch,omitempty"`
+	Batch string `protobuf:"bytes,8,opt,name=batch,proto3" json:"batch,omitempty"`
+	// Id of files that were stored before, with which the tasks of the run start; see BlobService.PutBlob. Empty means none.
+	SourceUpload  string `protobuf:"bytes,9,opt,name=source_upload,json=sourceUpload,proto3" json:"source_upload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -147,6 +149,13 @@ func (x *SubmitRunRequest) GetIdempotencyKey() string {
 func (x *SubmitRunRequest) GetBatch() string {
 	if x != nil {
 		return x.Batch
+	}
+	return ""
+}
+
+func (x *SubmitRunRequest) GetSourceUpload() string {
+	if x != nil {
+		return x.SourceUpload
 	}
 	return ""
 }
@@ -575,7 +584,7 @@ var File_switchyard_v1_run_submit_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_run_submit_proto_rawDesc = "" +
 	"\n" +
-	"\x1eswitchyard/v1/run_submit.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x17switchyard/v1/run.proto\"\x87\x03\n" +
+	"\x1eswitchyard/v1/run_submit.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x17switchyard/v1/run.proto\"\xb9\x03\n" +
 	"\x10SubmitRunRequest\x12\x1c\n" +
 	"\bdocument\x18\x01 \x01(\tH\x00R\bdocument\x12;\n" +
 	"\n" +
@@ -586,7 +595,8 @@ const file_switchyard_v1_run_submit_proto_rawDesc = "" +
 	"\x05input\x18\x04 \x01(\v2\x17.google.protobuf.StructR\x05input\x123\n" +
 	"\aoptions\x18\x05 \x01(\v2\x19.switchyard.v1.RunOptionsR\aoptions\x121\n" +
 	"\x0fidempotency_key\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x0eidempotencyKey\x12>\n" +
-	"\x05batch\x18\b \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batchB\x0f\n" +
+	"\x05batch\x18\b \x01(\tB(\xbaH%\xd8\x01\x01r \x18?2\x1c^[A-Za-z0-9][A-Za-z0-9._-]*$R\x05batch\x120\n" +
+	"\rsource_upload\x18\t \x01(\tB\v\xbaH\b\xd8\x01\x01r\x03\xb0\x01\x01R\fsourceUploadB\x0f\n" +
 	"\x06source\x12\x05\xbaH\x02\b\x01\"\x85\x01\n" +
 	"\x11SubmitRunResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +

@@ -102,6 +102,9 @@ func (d *Draft) ExecuteRequest(u *flight.Unit, now time.Time) (*historyv1.Execut
 	req.ApprovedEnvironments = d.Input.GetWorkflows().GetEnvironments()
 	req.Gpus, req.NumaNode, req.Notices = u.GPUs, u.NUMANode, d.notices(u.Members)
 	req.Continues, req.Requeues, req.Templates, req.Ends = own.Continues, own.Requeues, definition.HasTemplates(def), d.ancestorEnds(task)
+	if definition.KeepsFiles(def) {
+		req.Source = d.Input.GetSource()
+	}
 	req.StopSignal = def.GetStop().GetSignal()
 	if grace := definition.StopGrace(def); grace > 0 {
 		req.StopGrace = durationpb.New(grace)
@@ -157,6 +160,6 @@ func (d *Draft) PartitionInput(o *fanout.Opening) (*historyv1.RunInput, *Call) {
 		Options: in.GetOptions(), Generation: in.GetGeneration(), Partition: part, Rerun: o.Rerun, Retry: o.Requeued,
 		ParentRun: in.GetParentRun(), ParentTask: in.GetParentTask(), Depth: in.GetDepth(),
 		ParentFirst: d.First, ByRole: in.GetByRole(), SignedDecisions: in.GetSignedDecisions(), CacheScope: d.cacheScope(),
-		Workflows: in.GetWorkflows(), HeldLocks: d.flight.HeldBy(nil),
+		Workflows: in.GetWorkflows(), HeldLocks: d.flight.HeldBy(nil), Source: in.GetSource(),
 	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/definition"
 )
@@ -59,6 +60,14 @@ func (s *State) PlaceRequest(isDraining bool) *historyv1.PlaceRequest {
 	return req
 }
 
+// neededForSource returns the capability that brings the source of the run to a task.
+func (s *State) neededForSource(task *v1.TaskDefinition) []string {
+	if s.Input.GetSource() == nil || !definition.KeepsFiles(task) {
+		return nil
+	}
+	return []string{v1.ArtifactsCapability}
+}
+
 // taskRequest returns the request of a unit for a node.
 func (s *State) taskRequest(u *Unit) *historyv1.TaskRequest {
 	task, own := s.core.Definition(u.Lead), s.records.Of(u.Lead)
@@ -66,7 +75,7 @@ func (s *State) taskRequest(u *Unit) *historyv1.TaskRequest {
 		Task:             s.core.Name(u.Lead),
 		Claim:            u.Claim,
 		Type:             task.GetType(),
-		Constraints:      definition.Constraints(task),
+		Constraints:      definition.Constraints(task, s.neededForSource(task)...),
 		Resources:        task.GetResources(),
 		Container:        definition.ContainerNeeds(task),
 		Needs:            definition.TaskNeeds(task),

@@ -128,7 +128,9 @@ type ExecuteRequest struct {
 	// See TaskDefinition.artifacts. `views` hold the tasks that leave them.
 	Artifacts *v1.Artifacts `protobuf:"bytes,46,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
 	// Folder in which the task starts; absent if it shares none.
-	Workspace     *TaskWorkspace `protobuf:"bytes,47,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	Workspace *TaskWorkspace `protobuf:"bytes,47,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	// Files with which the task starts; see RunInput.source.
+	Source        *v1.Artifact `protobuf:"bytes,48,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -488,6 +490,13 @@ func (x *ExecuteRequest) GetArtifacts() *v1.Artifacts {
 func (x *ExecuteRequest) GetWorkspace() *TaskWorkspace {
 	if x != nil {
 		return x.Workspace
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetSource() *v1.Artifact {
+	if x != nil {
+		return x.Source
 	}
 	return nil
 }
@@ -1855,7 +1864,7 @@ var File_switchyard_history_v1_attempt_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xa0\x11\n" +
+	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1cswitchyard/v1/artifact.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xd1\x11\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -1911,7 +1920,8 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"stop_grace\x18, \x01(\v2\x19.google.protobuf.DurationR\tstopGrace\x129\n" +
 	"\brun_view\x18- \x01(\v2\x1e.switchyard.history.v1.RunViewR\arunView\x126\n" +
 	"\tartifacts\x18. \x01(\v2\x18.switchyard.v1.ArtifactsR\tartifacts\x12B\n" +
-	"\tworkspace\x18/ \x01(\v2$.switchyard.history.v1.TaskWorkspaceR\tworkspace\x1a6\n" +
+	"\tworkspace\x18/ \x01(\v2$.switchyard.history.v1.TaskWorkspaceR\tworkspace\x12/\n" +
+	"\x06source\x180 \x01(\v2\x17.switchyard.v1.ArtifactR\x06source\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a[\n" +
@@ -2100,11 +2110,12 @@ var file_switchyard_history_v1_attempt_proto_goTypes = []any{
 	(*AncestorEnds)(nil),          // 28: switchyard.history.v1.AncestorEnds
 	(*RunView)(nil),               // 29: switchyard.history.v1.RunView
 	(*v1.Artifacts)(nil),          // 30: switchyard.v1.Artifacts
-	(*v1.TaskResult)(nil),         // 31: switchyard.v1.TaskResult
-	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
-	(*v1.Workload)(nil),           // 33: switchyard.v1.Workload
-	(*ClaimRef)(nil),              // 34: switchyard.history.v1.ClaimRef
-	(*ParentView)(nil),            // 35: switchyard.history.v1.ParentView
+	(*v1.Artifact)(nil),           // 31: switchyard.v1.Artifact
+	(*v1.TaskResult)(nil),         // 32: switchyard.v1.TaskResult
+	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
+	(*v1.Workload)(nil),           // 34: switchyard.v1.Workload
+	(*ClaimRef)(nil),              // 35: switchyard.history.v1.ClaimRef
+	(*ParentView)(nil),            // 36: switchyard.history.v1.ParentView
 }
 var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
 	22, // 0: switchyard.history.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
@@ -2127,42 +2138,43 @@ var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
 	29, // 17: switchyard.history.v1.ExecuteRequest.run_view:type_name -> switchyard.history.v1.RunView
 	30, // 18: switchyard.history.v1.ExecuteRequest.artifacts:type_name -> switchyard.v1.Artifacts
 	1,  // 19: switchyard.history.v1.ExecuteRequest.workspace:type_name -> switchyard.history.v1.TaskWorkspace
-	20, // 20: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
-	26, // 21: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
-	4,  // 22: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	31, // 23: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	32, // 24: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	32, // 25: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	32, // 26: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	4,  // 27: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	6,  // 28: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
-	7,  // 29: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
-	25, // 30: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
-	31, // 31: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	4,  // 32: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	32, // 33: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
-	32, // 34: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	4,  // 35: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	6,  // 36: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
-	32, // 37: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	33, // 38: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
-	32, // 39: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
-	0,  // 40: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
-	25, // 41: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	32, // 42: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	32, // 43: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	32, // 44: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
-	34, // 45: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
-	25, // 46: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	34, // 47: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
-	21, // 48: switchyard.history.v1.SilentNodesResponse.since:type_name -> switchyard.history.v1.SilentNodesResponse.SinceEntry
-	35, // 49: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	32, // 50: switchyard.history.v1.SilentNodesResponse.SinceEntry.value:type_name -> google.protobuf.Timestamp
-	51, // [51:51] is the sub-list for method output_type
-	51, // [51:51] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	31, // 20: switchyard.history.v1.ExecuteRequest.source:type_name -> switchyard.v1.Artifact
+	20, // 21: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
+	26, // 22: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
+	4,  // 23: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	32, // 24: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	33, // 25: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	33, // 26: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	33, // 27: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	4,  // 28: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	6,  // 29: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
+	7,  // 30: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
+	25, // 31: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
+	32, // 32: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	4,  // 33: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	33, // 34: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
+	33, // 35: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	4,  // 36: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	6,  // 37: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
+	33, // 38: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	34, // 39: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
+	33, // 40: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
+	0,  // 41: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
+	25, // 42: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	33, // 43: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	33, // 44: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	33, // 45: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
+	35, // 46: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
+	25, // 47: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	35, // 48: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
+	21, // 49: switchyard.history.v1.SilentNodesResponse.since:type_name -> switchyard.history.v1.SilentNodesResponse.SinceEntry
+	36, // 50: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	33, // 51: switchyard.history.v1.SilentNodesResponse.SinceEntry.value:type_name -> google.protobuf.Timestamp
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_attempt_proto_init() }

@@ -89,7 +89,9 @@ type RunInput struct {
 	Workflows *FrozenWorkflows `protobuf:"bytes,26,opt,name=workflows,proto3" json:"workflows,omitempty"`
 	// Locks that are held above this run until it has ended: by the tasks that started it and its ancestors, and by these runs
 	// themselves.
-	HeldLocks     []*HeldLock `protobuf:"bytes,27,rep,name=held_locks,json=heldLocks,proto3" json:"held_locks,omitempty"`
+	HeldLocks []*HeldLock `protobuf:"bytes,27,rep,name=held_locks,json=heldLocks,proto3" json:"held_locks,omitempty"`
+	// Files with which tasks start, without `manifest`, which has a key from storekey.Source; absent if there are none.
+	Source        *v1.Artifact `protobuf:"bytes,28,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -313,6 +315,13 @@ func (x *RunInput) GetHeldLocks() []*HeldLock {
 	return nil
 }
 
+func (x *RunInput) GetSource() *v1.Artifact {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
 // FrozenWorkflows are the stored workflows and environments that an approval covers: tasks of the run and of runs below it use
 // these, as they were when the run was submitted, and no others.
 type FrozenWorkflows struct {
@@ -519,7 +528,7 @@ var File_switchyard_history_v1_run_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_run_proto_rawDesc = "" +
 	"\n" +
-	"\x1fswitchyard/history/v1/run.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a#switchyard/history/v1/attempt.proto\x1a#switchyard/history/v1/fan_out.proto\x1a switchyard/history/v1/lock.proto\x1a%switchyard/history/v1/run_state.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1eswitchyard/v1/run_submit.proto\"\xa8\t\n" +
+	"\x1fswitchyard/history/v1/run.proto\x12\x15switchyard.history.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a#switchyard/history/v1/attempt.proto\x1a#switchyard/history/v1/fan_out.proto\x1a switchyard/history/v1/lock.proto\x1a%switchyard/history/v1/run_state.proto\x1a\x1cswitchyard/v1/artifact.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1eswitchyard/v1/run_submit.proto\"\xd9\t\n" +
 	"\bRunInput\x129\n" +
 	"\n" +
 	"definition\x18\x01 \x01(\v2\x19.switchyard.v1.DefinitionR\n" +
@@ -560,7 +569,8 @@ const file_switchyard_history_v1_run_proto_rawDesc = "" +
 	"\x12definition_version\x18\x19 \x01(\x05R\x11definitionVersion\x12D\n" +
 	"\tworkflows\x18\x1a \x01(\v2&.switchyard.history.v1.FrozenWorkflowsR\tworkflows\x12>\n" +
 	"\n" +
-	"held_locks\x18\x1b \x03(\v2\x1f.switchyard.history.v1.HeldLockR\theldLocks\x1ai\n" +
+	"held_locks\x18\x1b \x03(\v2\x1f.switchyard.history.v1.HeldLockR\theldLocks\x12/\n" +
+	"\x06source\x18\x1c \x01(\v2\x17.switchyard.v1.ArtifactR\x06source\x1ai\n" +
 	"\x0fReferencesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12@\n" +
 	"\x05value\x18\x02 \x01(\v2*.switchyard.history.v1.ConditionReferencesR\x05value:\x028\x01\"\x98\x02\n" +
@@ -607,7 +617,8 @@ var file_switchyard_history_v1_run_proto_goTypes = []any{
 	(*RunState)(nil),             // 9: switchyard.history.v1.RunState
 	(*Partition)(nil),            // 10: switchyard.history.v1.Partition
 	(*HeldLock)(nil),             // 11: switchyard.history.v1.HeldLock
-	(*ApprovedEnvironments)(nil), // 12: switchyard.history.v1.ApprovedEnvironments
+	(*v1.Artifact)(nil),          // 12: switchyard.v1.Artifact
+	(*ApprovedEnvironments)(nil), // 13: switchyard.history.v1.ApprovedEnvironments
 }
 var file_switchyard_history_v1_run_proto_depIdxs = []int32{
 	6,  // 0: switchyard.history.v1.RunInput.definition:type_name -> switchyard.v1.Definition
@@ -619,15 +630,16 @@ var file_switchyard_history_v1_run_proto_depIdxs = []int32{
 	10, // 6: switchyard.history.v1.RunInput.partition:type_name -> switchyard.history.v1.Partition
 	1,  // 7: switchyard.history.v1.RunInput.workflows:type_name -> switchyard.history.v1.FrozenWorkflows
 	11, // 8: switchyard.history.v1.RunInput.held_locks:type_name -> switchyard.history.v1.HeldLock
-	5,  // 9: switchyard.history.v1.FrozenWorkflows.definitions:type_name -> switchyard.history.v1.FrozenWorkflows.DefinitionsEntry
-	12, // 10: switchyard.history.v1.FrozenWorkflows.environments:type_name -> switchyard.history.v1.ApprovedEnvironments
-	2,  // 11: switchyard.history.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.history.v1.ConditionReferences
-	6,  // 12: switchyard.history.v1.FrozenWorkflows.DefinitionsEntry.value:type_name -> switchyard.v1.Definition
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	12, // 9: switchyard.history.v1.RunInput.source:type_name -> switchyard.v1.Artifact
+	5,  // 10: switchyard.history.v1.FrozenWorkflows.definitions:type_name -> switchyard.history.v1.FrozenWorkflows.DefinitionsEntry
+	13, // 11: switchyard.history.v1.FrozenWorkflows.environments:type_name -> switchyard.history.v1.ApprovedEnvironments
+	2,  // 12: switchyard.history.v1.RunInput.ReferencesEntry.value:type_name -> switchyard.history.v1.ConditionReferences
+	6,  // 13: switchyard.history.v1.FrozenWorkflows.DefinitionsEntry.value:type_name -> switchyard.v1.Definition
+	14, // [14:14] is the sub-list for method output_type
+	14, // [14:14] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_run_proto_init() }

@@ -47,11 +47,11 @@ const (
 type BlobServiceClient interface {
 	// Stores a result, a batch, a checkpoint, a log chunk, or a part of an archive that is reserved for the node. Any
 	// other key fails with InvalidArgument. Log chunks, archive parts and records of completed attempts are immutable:
-	// changing one fails with AlreadyExists.
+	// changing one fails with AlreadyExists. Users store only chunks, and drafts and SourceUploads of sources.
 	PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error)
 	// Returns a value, or fails with NotFound if the key has none.
 	GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error)
-	// Reports which chunks of artifacts are stored. Each must be in an ArtifactDraft that the node has stored before.
+	// Reports which chunks of artifacts are stored. Each must be in an ArtifactDraft that the caller has stored before.
 	// Fails with Aborted while unused chunks are being removed; the call is then to be repeated.
 	FindChunks(context.Context, *connect.Request[v1.FindChunksRequest]) (*connect.Response[v1.FindChunksResponse], error)
 	// Lists the keys that start with a prefix, in key order.
@@ -131,11 +131,11 @@ func (c *blobServiceClient) ListBlobs(ctx context.Context, req *connect.Request[
 type BlobServiceHandler interface {
 	// Stores a result, a batch, a checkpoint, a log chunk, or a part of an archive that is reserved for the node. Any
 	// other key fails with InvalidArgument. Log chunks, archive parts and records of completed attempts are immutable:
-	// changing one fails with AlreadyExists.
+	// changing one fails with AlreadyExists. Users store only chunks, and drafts and SourceUploads of sources.
 	PutBlob(context.Context, *connect.Request[v1.PutBlobRequest]) (*connect.Response[v1.PutBlobResponse], error)
 	// Returns a value, or fails with NotFound if the key has none.
 	GetBlob(context.Context, *connect.Request[v1.GetBlobRequest]) (*connect.Response[v1.GetBlobResponse], error)
-	// Reports which chunks of artifacts are stored. Each must be in an ArtifactDraft that the node has stored before.
+	// Reports which chunks of artifacts are stored. Each must be in an ArtifactDraft that the caller has stored before.
 	// Fails with Aborted while unused chunks are being removed; the call is then to be repeated.
 	FindChunks(context.Context, *connect.Request[v1.FindChunksRequest]) (*connect.Response[v1.FindChunksResponse], error)
 	// Lists the keys that start with a prefix, in key order.
