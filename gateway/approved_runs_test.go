@@ -13,6 +13,7 @@ const (
 	mayWait       = "waits for approval again if it changes or repeats what was approved"
 	steers        = "decides when and whether tasks run, and never what they run"
 	answers       = "gives what the definition asks people for"
+	sends         = "stores files for a run that is to be submitted; an approved run has its own list of them"
 	doorKey       = "adds an SSH key, with which sessions have the same limits"
 )
 
@@ -22,6 +23,8 @@ var callsOfUsers = map[string]string{
 	"TaskService.SubmitTask": startsAnother, "TaskService.SubmitTasks": startsAnother, "VpsService.CreateVps": startsAnother,
 
 	"RunService.RetryRun": mayWait,
+
+	"BlobService.PutBlob": sends,
 
 	"RunService.RetryDeadLetter": steers, "RunService.PurgeDeadLetter": steers, "RunService.CancelRun": steers,
 	"RunService.PauseRun": steers, "RunService.ResumeRun": steers, "RunService.HoldTask": steers, "RunService.ReleaseTask": steers,

@@ -19,8 +19,11 @@ import (
 )
 
 // readByNoRun lists the fields of definitions that are resolved before a run starts, or that decide when it starts or who may
-// start it.
-var readByNoRun = []string{"switchyard.v1.Definition.a2a", "switchyard.v1.Definition.defaults", "switchyard.v1.Definition.schedule", "switchyard.v1.TaskDefinition.matrix"}
+// start it. The files of a source are in RunInput.source.
+var readByNoRun = []string{
+	"switchyard.v1.Definition.a2a", "switchyard.v1.Definition.defaults", "switchyard.v1.Definition.schedule", "switchyard.v1.TaskDefinition.matrix",
+	"switchyard.v1.Definition.source", "switchyard.v1.SourceDefinition.dir",
+}
 
 // TestHistoriesCoverTheLanguage checks that each field of a definition, and each message that a workflow receives, occurs in a
 // recorded history, so that TestReplay covers all of them.
