@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
-
 	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/artifacts"
