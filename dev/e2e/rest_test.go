@@ -20,7 +20,7 @@ name: documented
 inputs: { who: { type: string, default: you } }
 schedule: { cron: "0 2 * * *", timezone: Europe/Berlin }
 tasks:
-  list: { type: shell, spec: { command: "echo one; echo two >&2" } }
+  list: { type: shell, spec: { command: "echo one; echo two >&2; echo file > f" }, artifacts: { out: [{ name: documented, path: f }] } }
   greet: { type: shell, parallel: 2, retry: { maxRetries: 1 }, dependsOn: [list], spec: { command: "echo ${{ workflow.input.who }}" } }
   fail: { type: shell, retry: { maxRetries: 1, backoffMs: 1 }, spec: { command: exit 3 } }
 `
@@ -46,7 +46,11 @@ tasks:
 		if strings.HasPrefix(operation.Path, "/v1/vps") {
 			id = machine
 		}
-		path := strings.NewReplacer("{id}", id, "{run}", id, "{task}", "greet", "{name}", url.PathEscape(name)).Replace(operation.Path)
+		task := "greet"
+		if strings.Contains(operation.Path, "/artifacts/") {
+			task = "list"
+		}
+		path := strings.NewReplacer("{id}", id, "{run}", id, "{task}", task, "{name}", url.PathEscape(name)).Replace(operation.Path)
 		for _, query := range []string{"", "?pageSize=1"} {
 			if query != "" && !operation.HasParameter("pageSize") {
 				continue
