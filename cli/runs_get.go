@@ -88,7 +88,7 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, width int, style tui.S
 		lines = append(lines, "  batch   "+words.OneLine(run.GetBatch()))
 	}
 	if s := run.GetSource(); s != nil {
-		lines = append(lines, fmt.Sprintf("  source  %d files, %s, %s", s.GetFiles(), words.Size(s.GetSize()), s.GetDigest()))
+		lines = append(lines, fmt.Sprintf("  source  %s, %s, %s", words.Count(int(s.GetFiles()), "file"), words.Size(s.GetSize()), s.GetDigest()))
 	}
 	if run.GetIdempotencyKey() != "" {
 		lines = append(lines, "  key     "+words.OneLine(run.GetIdempotencyKey()))

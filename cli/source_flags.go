@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
@@ -56,16 +57,19 @@ func (f *sourceFlags) send(ctx context.Context, sys *system, a *client.Client, d
 		return err
 	}
 	id, sent, err := (&artifacts.Library{Store: s}).SaveSource(ctx, dir, limits)
+	local, isLocal := errors.AsType[*fs.PathError](err)
 	switch {
 	case errors.Is(err, artifacts.ErrTooLarge):
 		return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("--source %s: %w", dir, err), Hint: "exclude what no task needs in .switchyardignore, or raise --source-limit-gb"}
 	case errors.Is(err, artifacts.ErrInvalid):
 		return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("--source %s: %w", dir, err), Hint: "exclude it in .switchyardignore"}
+	case isLocal:
+		return &exit.Error{Code: exit.CodeUsage, Err: fmt.Errorf("read the source %s: %w", dir, local), Hint: "--source and source in the definition name a folder that you may read"}
 	case err != nil:
 		return fmt.Errorf("send the files of %s: %w", dir, a.Failure(err))
 	}
 	req.SourceUpload = id
-	fmt.Fprintf(sys.screen, "source %s: %d files, %s\n", dir, sent.GetFiles(), words.Size(sent.GetSize()))
+	fmt.Fprintf(sys.screen, "source %s: %s, %s\n", dir, words.Count(int(sent.GetFiles()), "file"), words.Size(sent.GetSize()))
 	return nil
 }
 

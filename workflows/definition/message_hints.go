@@ -24,6 +24,8 @@ func shortHint(message protoreflect.Name, n *source.Node) string {
 	switch {
 	case message == "Approvers":
 		return "write { names: [" + cmp.Or(text, strings.Join(itemTexts(n), ", ")) + "] }, or { roles: [operator] }"
+	case message == "SourceDefinition":
+		return "write a folder, such as source: ."
 	case message == "Artifacts":
 		return "write { out: [{ name: files, path: " + source.Quote(append(itemTexts(n), text)[0]) + " }] }"
 	case text == "":
