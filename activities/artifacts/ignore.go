@@ -92,7 +92,7 @@ func (i *ignored) add(text []byte, at []string) {
 		if strings.TrimSpace(pattern) == "" || strings.HasPrefix(pattern, "#") {
 			continue
 		}
-		i.patterns = append(i.patterns, gitignore.ParsePattern(strings.TrimPrefix(pattern, `\`), at))
+		i.patterns = append(i.patterns, gitignore.ParsePattern(pattern, at))
 	}
 }
 

@@ -41,12 +41,12 @@ func TestSourceLeavesOutWhatGitIgnores(t *testing.T) {
 	}
 	git("init", "-q")
 	for name, text := range map[string]string{
-		".gitignore":         "# comment\n*.log\n!keep.log\n/root-only\nnode_modules/\n\n**/deep/*.tmp\nsub/exact\r\n\\#hash\n",
+		".gitignore":         "# comment\n*.log\n!keep.log\n/root-only\nnode_modules/\n\n**/deep/*.tmp\nsub/exact\r\n\\#hash\n\\!bang\n",
 		"sub/.gitignore":     "local.*\n!local.txt\nbuild/\n",
 		".git/info/exclude":  "private\n",
 		"sub/inner/file.log": "", "sub/keep.log": "", "sub/root-only": "", "root-only": "", "sub/node_modules/x": "", "sub/a/deep/x.tmp": "", "sub/a/deep/x.txt": "",
 		"sub/exact": "", "sub/inner/exact": "", "sub/local.md": "", "sub/local.txt": "", "sub/build/out": "", "sub/inner/build/out": "", "sub/inner/buildx": "",
-		"sub/private": "", "sub/#hash": "", "sub/inner/.hidden": "", "sub/node_modules.txt": "",
+		"sub/private": "", "sub/#hash": "", "sub/!bang": "", "sub/bang": "", "sub/inner/.hidden": "", "sub/node_modules.txt": "",
 	} {
 		write(t, top, name, []byte(text), 0o644)
 	}

@@ -94,7 +94,7 @@ func (n *Node) SweepRunFolders(ctx context.Context) {
 	}
 }
 
-// sweepRunFolders removes the folders of runs that have ended and of which no attempt is left.
+// sweepRunFolders removes the folders of runs that have ended and have no attempt left.
 func (n *Node) sweepRunFolders(ctx context.Context) {
 	files, err := filepath.Glob(filepath.Join(n.Folders.Runs, "*"+generationSuffix))
 	if err != nil || len(files) == 0 {

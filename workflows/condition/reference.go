@@ -16,7 +16,7 @@ type reading struct {
 	variable   string // that holds the task: parent or tasks
 	task       string // empty if only a value decides which task is read
 	offset     int    // of the name, in bytes of the expression as written
-	field      string // field selected from the task; empty if there is none or it is not known statically
+	field      string // field selected from the task; "" if there is none, or if only an evaluation tells it
 	at         int    // offset of the field
 	short      bool   // written without `parent`: a field of the output
 	isInput    bool   // `field` is an input of the run, and no task is read
