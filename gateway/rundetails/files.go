@@ -160,13 +160,12 @@ func (f files) find(ctx context.Context, run, task, name string) (*v1.Artifact, 
 	}
 	result, record := t.Task.GetResult(), t.Record
 	if isInstance {
-		found, err := f.reader.Instances(ctx, v, of, index, 1)
+		found, err := f.reader.Completed(ctx, v, of, index)
 		if err != nil {
 			return nil, err
 		}
-		result, record = nil, ""
-		if len(found) > 0 && int(found[0].Instance.GetIndex()) == index {
-			result, record = found[0].Instance.GetResult(), found[0].Record
+		if result, record = nil, ""; found != nil {
+			result, record = found.Instance.GetResult(), found.Record
 		}
 	}
 	result = f.results.stored(ctx, id, task, result, record)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -40,6 +41,49 @@ func (r *Reader) Instances(ctx context.Context, v *View, task string, from, limi
 		found, from = asked, max(next, from)
 	}
 	return found, nil
+}
+
+// instancesAhead is the number of instances that Completed reads at once.
+const instancesAhead = 1000
+
+// completedInstances holds the completed instances that were last read for a view, by name. It is safe for concurrent use.
+type completedInstances struct {
+	mu     sync.Mutex
+	byName map[string]*InstanceView
+}
+
+func (c *completedInstances) get(name string) *InstanceView {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byName[name]
+}
+
+func (c *completedInstances) set(byName map[string]*InstanceView) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.byName = byName
+}
+
+// Completed returns an instance of a task, or nil if it has not completed. It also reads the instances after it and keeps them with
+// the view, which Read has returned, so that a caller who needs one after the other reads each part of a large fan-out once. A
+// completed instance changes only together with such a view.
+func (r *Reader) Completed(ctx context.Context, v *View, task string, index int) (*InstanceView, error) {
+	name := names.InstanceName(task, index)
+	if found := v.completed.get(name); found != nil {
+		return found, nil
+	}
+	some, err := r.Instances(ctx, v, task, index, instancesAhead)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*InstanceView{}
+	for _, i := range some {
+		if i.Instance.GetState() == v1.TaskCompleted {
+			byName[names.InstanceName(task, int(i.Instance.GetIndex()))] = i
+		}
+	}
+	v.completed.set(byName)
+	return byName[name], nil
 }
 
 // queryHolder queries the workflow that holds an instance for that instance and the ones after it.

@@ -12,8 +12,11 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/rpcerror"
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
@@ -93,4 +96,58 @@ func TestInstanceQueryIsRepeatedAfterATimeout(t *testing.T) {
 			t.Errorf("asked %d times: %v", c.asked, err)
 		}
 	})
+}
+
+// TestCompletedInstancesAreReadOnceForAView reads every instance of an ended part one after the other, with one query and one read
+// of the store, and those of a later view again, because the part may have been opened meanwhile.
+func TestCompletedInstancesAreReadOnceForAView(t *testing.T) {
+	t.Parallel()
+	kept, err := store.Open(t.Context(), "mem://")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	child := names.FanOut{Run: "run", Task: "each"}.ID()
+	put := func(node string) {
+		part := &v1.Task{}
+		for i := range int32(instancesAhead) {
+			part.Instances = append(part.Instances, &v1.Instance{Index: i, State: v1.TaskCompleted, Node: node})
+		}
+		part.Instances[instancesAhead-1].State = v1.TaskFailed
+		if err := kept.PutMessage(t.Context(), storekey.Status(child, 0), &historyv1.StatusResponse{Run: &v1.Run{Tasks: map[string]*v1.Task{"each": part}}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &faultyClient{answer: &historyv1.InstancesResponse{Child: child}}
+	r := &Reader{client: c, store: kept}
+	newView := func() *View {
+		v := NewView("run")
+		v.Tasks["each"] = &TaskView{Task: &v1.Task{Count: proto.Int32(instancesAhead)}}
+		return v
+	}
+	nodeOf := func(v *View, index int) string {
+		i, err := r.Completed(t.Context(), v, "each", index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == nil {
+			return ""
+		}
+		return i.Instance.GetNode()
+	}
+	put("old")
+	v := newView()
+	for i := range instancesAhead {
+		if i == 1 {
+			put("new") // a second read would return it
+		}
+		if got := nodeOf(v, i); i < instancesAhead-1 && got != "old" {
+			t.Fatalf("instance %d is on %q after %d queries", i, got, c.asked)
+		} else if i == instancesAhead-1 && got != "" {
+			t.Errorf("the failed instance is on %q", got)
+		}
+	}
+	if got := nodeOf(newView(), 3); got != "new" {
+		t.Errorf("of a later view: %q", got)
+	}
 }

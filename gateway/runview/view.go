@@ -32,6 +32,8 @@ type View struct {
 	revision int64
 	// Running holds the running attempts, by activity id.
 	Running map[string]RunningAttempt
+
+	completed completedInstances
 }
 
 // TaskView is one task in a view.
