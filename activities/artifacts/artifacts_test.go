@@ -133,6 +133,9 @@ func TestTreeArrivesAsItWas(t *testing.T) {
 	for i := range 300 {
 		write(t, from, fmt.Sprintf("build/many/%03d.txt", i), noise(i*200, uint64(i)), 0o644)
 	}
+	for i := range 8 { // some of which two chunks hold
+		write(t, from, fmt.Sprintf("build/odd/%d", i), noise(3<<19, uint64(i)), 0o644)
+	}
 	write(t, from, "beside", []byte("not in it"), 0o644)
 	for _, err := range []error{
 		os.MkdirAll(filepath.Join(from, "build/nothing/in"), 0o750), os.Symlink("bin/run.sh", filepath.Join(from, "build/link")),
@@ -153,12 +156,15 @@ func TestTreeArrivesAsItWas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := l.Save(t.Context(), key("again"), "again", "build", root); err != nil || again.GetDigest() != a.GetDigest() || again.GetFiles() != 305 || again.GetSize() != a.GetSize() {
+		if again, err := l.Save(t.Context(), key("again"), "again", "build", root); err != nil || again.GetDigest() != a.GetDigest() || again.GetFiles() != 313 || again.GetSize() != a.GetSize() {
 			t.Errorf("%s: %v, %v, then %v", name, err, a, again)
 		}
 		for _, from2 := range []string{"the store", "the cache"} {
 			to, target := folder(t)
 			write(t, to, "inputs/link", []byte("an older file"), 0o400)
+			for i := range 8 {
+				write(t, to, fmt.Sprintf("inputs/odd/%d", i), make([]byte, 2<<20), 0o400)
+			}
 			if err := l.Load(t.Context(), a, target, "inputs"); err != nil {
 				t.Fatal(err)
 			}

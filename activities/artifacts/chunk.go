@@ -13,14 +13,18 @@ import (
 )
 
 const (
-	// maxChunk is the size of the largest chunk.
+	// maxChunk is the size of the largest chunk that can be read.
 	maxChunk = 4 << 20
+	// newChunk is the size of the largest chunk that is stored: with its key, it fits in a buffer of 2 MiB.
+	newChunk = 2<<20 - 4<<10
 	// minChunk is the least size at which a chunk ends between two small files.
-	minChunk = 1 << 20
+	minChunk = 1 << 19
 	// maxTree bounds the uncompressed size of a tree.
 	maxTree = 512 << 20
 	// worthwhile is the fraction of a chunk that compression must save for the chunk to be stored compressed: 1/16.
 	worthwhile = 16
+	// sample is the size of the parts of a chunk, and samples their number, that tell whether compression is worthwhile.
+	sample, samples = 16 << 10, 4
 )
 
 // The first byte of a stored chunk says how the rest is stored.
@@ -70,13 +74,33 @@ func prefixedDigest(prefix string, content []byte) []byte {
 	return h.Sum(nil)
 }
 
-// encodeChunk returns a chunk in the form in which it is stored.
-func encodeChunk(content []byte) []byte {
-	value := encoder().EncodeAll(content, append(make([]byte, 0, len(content)+64), storedZstd))
-	if len(value) > len(content)-len(content)/worthwhile {
-		value = append(append(value[:0], storedPlain), content...)
+// encodeChunk returns a chunk in the form in which it is stored. The value may use the memory of a buffer.
+func encodeChunk(content, buffer []byte) []byte {
+	if isCompressible(content, buffer) {
+		if buffer = encoder().EncodeAll(content, append(buffer[:0], storedZstd)); isWorthwhile(buffer, content) {
+			return buffer
+		}
 	}
-	return value
+	return append(append(buffer[:0], storedPlain), content...)
+}
+
+// isCompressible reports whether a part of a chunk can be compressed, as far as samples show. It may overwrite a buffer.
+func isCompressible(content, buffer []byte) bool {
+	if len(content) < samples*sample {
+		return true
+	}
+	for i := range samples {
+		at := i * (len(content) - sample) / (samples - 1)
+		part := content[at : at+sample]
+		if buffer = encoder().EncodeAll(part, buffer[:0]); isWorthwhile(buffer, part) {
+			return true
+		}
+	}
+	return false
+}
+
+func isWorthwhile(value, content []byte) bool {
+	return len(value) <= len(content)-len(content)/worthwhile
 }
 
 // decodeChunk returns the content of a stored chunk, which may share the memory of value. It returns an error unless the content

@@ -189,7 +189,7 @@ func (p *packer) addFile(e *v1.ArtifactEntry, info fs.FileInfo) error {
 		return err
 	}
 	defer f.Close()
-	large := info.Size() >= maxChunk
+	large := info.Size() >= newChunk
 	if large {
 		p.flush()
 	}

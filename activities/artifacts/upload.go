@@ -29,7 +29,8 @@ type upload struct {
 	key     string
 	group   *errgroup.Group
 	stop    context.CancelFunc
-	free    chan []byte
+	// free has the buffers of chunks that are not in use, and encoded a buffer for each chunk that may be stored now.
+	free, encoded chan []byte
 
 	batch  [][]byte
 	sizes  []int32
@@ -45,10 +46,13 @@ type upload struct {
 
 func (l *Library) newUpload(ctx context.Context, key string) *upload {
 	ctx, stop := context.WithCancel(ctx)
-	u := &upload{library: l, key: key, stop: stop, free: make(chan []byte, buffers), known: map[string]bool{}}
+	u := &upload{library: l, key: key, stop: stop, free: make(chan []byte, buffers), encoded: make(chan []byte, putsAtOnce), known: map[string]bool{}}
 	u.group, u.ctx = errgroup.WithContext(ctx)
 	for range buffers {
 		u.free <- nil
+	}
+	for range putsAtOnce {
+		u.encoded <- nil
 	}
 	return u
 }
@@ -76,7 +80,7 @@ func (u *upload) buffer() ([]byte, error) {
 	select {
 	case b := <-u.free:
 		if b == nil {
-			b = make([]byte, 0, maxChunk)
+			b = make([]byte, 0, newChunk)
 		}
 		return b[:0], nil
 	case <-u.ctx.Done():
@@ -158,13 +162,18 @@ func (u *upload) store(batch [][]byte, first, n int, size int64) error {
 		return err
 	}
 	puts, ctx := errgroup.WithContext(u.ctx)
-	puts.SetLimit(putsAtOnce)
 	for i, chunk := range batch {
 		if stored[i] || u.isKnown(digests[i]) {
 			continue
 		}
 		puts.Go(func() error {
-			key, value := storekey.Chunk(digests[i]), encodeChunk(chunk)
+			value := <-u.encoded
+			defer func() { u.encoded <- value }()
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			key := storekey.Chunk(digests[i])
+			value = encodeChunk(chunk, value)
 			err := retry(ctx, func() error { return s.Put(ctx, key, value) })
 			u.library.progress()
 			return err
