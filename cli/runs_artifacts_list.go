@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -91,18 +92,27 @@ func newRunsArtifactsList(sys *system) *cobra.Command {
 			return page, nil
 		},
 		item: func(a taskArtifact) (any, error) {
+			var expires *time.Time
+			if at := a.GetExpiresAt(); at != nil {
+				expires = new(at.AsTime())
+			}
 			return struct {
-				Task   string `json:"task"`
-				Name   string `json:"name"`
-				Size   int64  `json:"size,string"` // like each 64-bit integer
-				Files  int32  `json:"files"`
-				Digest string `json:"digest"`
-			}{a.task, a.GetName(), a.GetSize(), a.GetFiles(), a.GetDigest()}, nil
+				Task      string     `json:"task"`
+				Name      string     `json:"name"`
+				Size      int64      `json:"size,string"` // like each 64-bit integer
+				Files     int32      `json:"files"`
+				Digest    string     `json:"digest"`
+				ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+			}{a.task, a.GetName(), a.GetSize(), a.GetFiles(), a.GetDigest(), expires}, nil
 		},
 		rows: func(all []taskArtifact) [][]string {
-			rows := [][]string{{"TASK", "NAME", "SIZE", "FILES", "DIGEST"}}
+			rows := [][]string{{"TASK", "NAME", "SIZE", "FILES", "EXPIRES", "DIGEST"}}
 			for _, a := range all {
-				rows = append(rows, []string{a.task, words.OneLine(a.GetName()), words.Size(a.GetSize()), strconv.Itoa(int(a.GetFiles())), a.GetDigest()})
+				expires := sys.formatTime(a.GetExpiresAt())
+				if at := a.GetExpiresAt(); at != nil && at.AsTime().Before(sys.now()) {
+					expires = "expired " + expires
+				}
+				rows = append(rows, []string{a.task, words.OneLine(a.GetName()), words.Size(a.GetSize()), strconv.Itoa(int(a.GetFiles())), expires, a.GetDigest()})
 			}
 			return rows
 		},

@@ -13,8 +13,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/artifacts"
 	"switchyard/activities/store/storekey"
@@ -181,6 +183,19 @@ func TestArtifactsAreDownloaded(t *testing.T) {
 			t.Errorf("%s: %d %s", path, got.StatusCode, got.body)
 		}
 	}
+	// The files of an open run stay, even if they have expired.
+	a.ExpiresAt = timestamppb.New(time.Now().Add(-time.Minute))
+	set(t, run, "build", 1, &v1.Task{State: v1.TaskCompleted, Result: &v1.TaskResult{Artifacts: []*v1.Artifact{a}}})
+	if got := f.download(t, owner, http.MethodGet, path); got.StatusCode != http.StatusOK {
+		t.Errorf("of the open run: %d %s", got.StatusCode, got.body)
+	}
+	end(t, run, v1.RunCompleted)
+	eventually(t, "the run has ended", func() bool { return v1.IsRunTerminal(f.get(t, run).GetState()) })
+	want := fmt.Sprintf("artifact app of task build of run %s expired at %s (artifacts.keep); `switchyard runs retry %s --from build` runs the task again", run, a.GetExpiresAt().AsTime().Format(time.RFC3339), run)
+	if got := f.download(t, owner, http.MethodGet, path); got.StatusCode != http.StatusNotFound || !strings.Contains(string(got.body), want) {
+		t.Errorf("of the ended run: %d %s", got.StatusCode, got.body)
+	}
+	refused(t, "files that have expired", f.client.ListArtifactFiles, &v1.ListArtifactFilesRequest{Id: run, Task: "build", Name: "app"}, connect.CodeNotFound)
 }
 
 // TestPageShowsArtifacts reads the page of an artifact with hostile names, and the previews and downloads of its files.

@@ -249,7 +249,7 @@ func (c *collector) pass(ctx context.Context) (removed int, err error) {
 // sweep removes the contents of artifacts that no run refers to.
 func (c *collector) sweep(ctx context.Context) error {
 	chunks, err := c.store.SweepChunks(ctx, func(ctx context.Context, yield func(digest []byte)) error {
-		return artifacts.Used(ctx, c.store, c.mayContinue, yield)
+		return artifacts.Used(ctx, c.store, c.now(), c.mayContinue, yield)
 	})
 	if err != nil {
 		return fmt.Errorf("remove unused contents of artifacts: %w", err)

@@ -469,7 +469,7 @@ func TestSweepRacesWithUploads(t *testing.T) {
 		var sweeps sync.WaitGroup
 		sweep := func() {
 			if _, err := s.SweepChunks(ctx, func(ctx context.Context, yield func([]byte)) error {
-				return artifacts.Used(ctx, s, open, yield)
+				return artifacts.Used(ctx, s, time.Now(), open, yield)
 			}); err != nil {
 				t.Error(err)
 			}
@@ -536,7 +536,9 @@ func TestInterruptedSweepIsCompleted(t *testing.T) {
 	case <-time.After(500 * time.Millisecond):
 	}
 	open := func(context.Context, string) (bool, error) { return true, nil }
-	if _, err := s.SweepChunks(t.Context(), func(ctx context.Context, yield func([]byte)) error { return artifacts.Used(ctx, s, open, yield) }); err != nil {
+	if _, err := s.SweepChunks(t.Context(), func(ctx context.Context, yield func([]byte)) error {
+		return artifacts.Used(ctx, s, time.Now(), open, yield)
+	}); err != nil {
 		t.Error(err)
 	}
 	if err := <-saved; err != nil {
@@ -590,8 +592,13 @@ func TestUploadBeyondItsQuotaIsForgotten(t *testing.T) {
 // sweepAs sweeps a store whose runs are all open, or all closed.
 func sweepAs(t *testing.T, s *store.Store, open bool) {
 	t.Helper()
+	sweepAt(t, s, time.Now(), open)
+}
+
+func sweepAt(t *testing.T, s *store.Store, now time.Time, open bool) {
+	t.Helper()
 	if _, err := s.SweepChunks(t.Context(), func(ctx context.Context, yield func([]byte)) error {
-		return artifacts.Used(ctx, s, func(context.Context, string) (bool, error) { return open, nil }, yield)
+		return artifacts.Used(ctx, s, now, func(context.Context, string) (bool, error) { return open, nil }, yield)
 	}); err != nil {
 		t.Error(err)
 	}
@@ -613,6 +620,39 @@ func TestDraftsOfClosedRunsProtectNothing(t *testing.T) {
 	}
 	if sweepAs(t, s, false); chunks(t, s) != 0 {
 		t.Error("a chunk of a closed run is left")
+	}
+}
+
+// TestExpiredArtifactsAreSweptAfterTheirRun checks that the contents of an artifact last until it has expired and its run has ended,
+// and that no run takes an expired artifact over.
+func TestExpiredArtifactsAreSweptAfterTheirRun(t *testing.T) {
+	t.Parallel()
+	s := openStore(t, t.TempDir())
+	dir, root := folder(t)
+	write(t, dir, "a", noise(200_000, 1), 0o644)
+	a, err := (&artifacts.Library{Store: s, Keep: time.Hour}).Save(t.Context(), key("a"), "a", "a", root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := a.GetExpiresAt().AsTime()
+	if left := time.Until(end); left <= 0 || left > time.Hour {
+		t.Errorf("it expires in %s", left)
+	}
+	for _, step := range []struct {
+		at   time.Time
+		open bool
+		left int
+	}{{end.Add(-1), false, 1}, {end, true, 1}, {end, false, 0}} {
+		if sweepAt(t, s, step.at, step.open); chunks(t, s) != step.left {
+			t.Errorf("%s after it has expired, open %t: %d chunks", step.at.Sub(end), step.open, chunks(t, s))
+		}
+	}
+	l := &artifacts.Library{Store: s, Keep: 1}
+	if a, err = l.Save(t.Context(), key("b"), "b", "a", root); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Adopt(t.Context(), a, storekey.Source("ci-1k")); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("adopted: %v", err)
 	}
 }
 

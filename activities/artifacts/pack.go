@@ -238,9 +238,13 @@ func (p *packer) finish(ctx context.Context, key, name string) (*v1.Artifact, er
 	if err != nil {
 		return nil, err
 	}
+	now := time.Now()
 	m := &v1.ArtifactManifest{
 		Artifact: &v1.Artifact{Name: name, Size: p.size, Files: p.files},
-		Tree:     encoder().EncodeAll(tree, nil), StoredAt: timestamppb.New(time.Now()),
+		Tree:     encoder().EncodeAll(tree, nil), StoredAt: timestamppb.New(now),
+	}
+	if keep := p.upload.library.Keep; keep > 0 {
+		m.Artifact.ExpiresAt = timestamppb.New(now.Add(keep))
 	}
 	if p.size <= maxContent {
 		m.Content = encoder().EncodeAll(p.chunk, nil)

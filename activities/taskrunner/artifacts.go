@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"strconv"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
@@ -17,6 +18,7 @@ import (
 	"switchyard/activities/store/storekey"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
 )
@@ -48,7 +50,7 @@ func (w *work) hasFiles() bool {
 // started yet, is not stuck.
 func (w *work) library() *artifacts.Library {
 	l := *w.node.Artifacts
-	l.Retry, l.Progress = w.node.records().insist, w.attempt.beats.extendStart
+	l.Retry, l.Progress, l.Keep = w.node.records().insist, w.attempt.beats.extendStart, definition.ArtifactsKeep(w.attempt.req.GetArtifacts())
 	return &l
 }
 
@@ -86,13 +88,25 @@ func (w *work) loadArtifacts(ctx context.Context) (*historyv1.ExecuteResponse, e
 	return nil, nil
 }
 
+// errExpired means that the files of an artifact were removed after the time that its task asked to keep them.
+var errExpired = errors.New("expired")
+
+// load loads an artifact of a task upstream. The error is that of Library.Load, or errExpired.
+func (w *work) load(ctx context.Context, task string, a *v1.Artifact, root *os.Root, folder string) error {
+	err := w.library().Load(ctx, a, root, folder)
+	if errors.Is(err, store.ErrNotFound) && artifacts.HasExpired(a, time.Now()) {
+		return fmt.Errorf("its files %w at %s (artifacts.keep); `switchyard runs retry %s --from %s` runs that task again, too", errExpired, a.GetExpiresAt().AsTime().Format(time.RFC3339), w.attempt.req.GetRunId(), task)
+	}
+	return err
+}
+
 // notLoaded returns the failure of a member whose files cannot be loaded. The only error is that of ctx.
 func notLoaded(ctx context.Context, what string, err error) (*historyv1.ExecuteResponse, error) {
 	if ctx.Err() != nil {
 		return nil, err
 	}
 	reason := v1.ReasonArtifacts
-	if errors.Is(err, errNoArtifact) || errors.Is(err, errUnlisted) || errors.Is(err, artifacts.ErrInvalid) || errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, errNoArtifact) || errors.Is(err, errExpired) || errors.Is(err, errUnlisted) || errors.Is(err, artifacts.ErrInvalid) || errors.Is(err, store.ErrNotFound) {
 		reason = v1.ReasonBadSpec
 	}
 	text := fmt.Sprintf("%s: %v", what, err)
@@ -109,13 +123,13 @@ var (
 // folder named by the number of its instance.
 func (w *work) loadArtifact(ctx context.Context, in *v1.ArtifactIn, root *os.Root) error {
 	task, name := v1.SplitArtifact(in.GetFrom())
-	view, folder, library := w.attempt.req.GetViews()[task], path.Clean(in.GetPath()), w.library()
+	view, folder := w.attempt.req.GetViews()[task], path.Clean(in.GetPath())
 	if view.GetFanOut() == nil {
 		found := v1.ArtifactNamed(view.GetResult().GetArtifacts(), name)
 		if found == nil {
 			return fmt.Errorf("task %s is %s: %w", task, view.GetState(), errNoArtifact)
 		}
-		return library.Load(ctx, found, root, folder)
+		return w.load(ctx, task, found, root, folder)
 	}
 	all, err := w.instanceArtifacts(ctx, task, name, view.GetFanOut())
 	if err != nil {
@@ -132,10 +146,10 @@ func (w *work) loadArtifact(ctx context.Context, in *v1.ArtifactIn, root *os.Roo
 				return ctx.Err()
 			}
 			number := strconv.Itoa(int(one.GetPosition()))
-			if err := library.Load(ctx, one.GetArtifact(), root, path.Join(folder, number)); err != nil {
+			if err := w.load(ctx, task, one.GetArtifact(), root, path.Join(folder, number)); err != nil {
 				return fmt.Errorf("instance %s: %w", number, err)
 			}
-			library.Progress()
+			w.library().Progress()
 			return nil
 		})
 	}

@@ -169,7 +169,11 @@ func (f files) find(ctx context.Context, run, task, name string) (*v1.Artifact, 
 		}
 	}
 	result = f.results.stored(ctx, id, task, result, record)
-	if a := v1.ArtifactNamed(result.GetArtifacts(), name); a != nil {
+	a := v1.ArtifactNamed(result.GetArtifacts(), name)
+	if v1.IsRunTerminal(v.Run.GetState()) && artifacts.HasExpired(a, time.Now()) {
+		return nil, rpcerror.NotFound("artifact %s of task %s of run %s expired at %s (artifacts.keep); `switchyard runs retry %s --from %s` runs the task again", name, task, id, a.GetExpiresAt().AsTime().Format(time.RFC3339), id, of)
+	}
+	if a != nil {
 		return a, nil
 	}
 	return nil, rpcerror.NotFound("task %s of run %s has left no artifact %.80q", task, id, name)

@@ -153,6 +153,8 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 			return "out"
 		case "download", "downloads", "inputs", "input", "consumes", "restore":
 			return "in"
+		case "retentiondays", "retention", "expirein", "expires", "ttl":
+			return "keep"
 		}
 	case "switchyard.v1.ArtifactOut":
 		switch name {

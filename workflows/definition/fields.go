@@ -38,6 +38,9 @@ func RunExpectedWithin(def *v1.Definition) time.Duration { return duration(def.G
 // CacheTTL returns the maximum age of a cached result of a task; 0 means any age.
 func CacheTTL(task *v1.TaskDefinition) time.Duration { return duration(task.GetCache().GetTtl()) }
 
+// ArtifactsKeep returns how long the files that a task leaves are kept; 0 means as long as the other results of the run.
+func ArtifactsKeep(a *v1.Artifacts) time.Duration { return duration(a.GetKeep()) }
+
 // Jitter returns the longest delay of a start of a schedule; 0 means no delay.
 func Jitter(s *v1.ScheduleDefinition) time.Duration { return duration(s.GetJitter()) }
 

@@ -1,6 +1,7 @@
 package run_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -9,9 +10,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"switchyard/activities/artifacts"
 	"switchyard/activities/executor"
 	"switchyard/activities/executor/fake"
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -202,6 +205,35 @@ func TestCachedResultBringsItsFiles(t *testing.T) {
 		if n := c.Calls()["build"]; n != builds {
 			t.Errorf("after %d runs, build ran %d times, want %d", i+1, n, builds)
 		}
+	}
+}
+
+// TestExpiredArtifactsAreNotUsed checks that a task finds artifacts in their run although they have expired, that a later run takes none of them from
+// the cache, and that a rerun whose task needs one fails at once.
+func TestExpiredArtifactsAreNotUsed(t *testing.T) {
+	t.Parallel()
+	c := workertest.Own(t, workers.ControlConfig{}).Nodes(t, workertest.Script{"build": {leaveFile("app", 300_000, fake.Step{})}, "test": {{}}})
+	c.Start("a")
+	in := c.Input(`{name: files, tasks: {
+		build: {type: shell, spec: {command: x}, cache: {key: "'v'"}, artifacts: {keep: 1ns, out: [{name: app, path: app}]}},
+		test: {type: shell, spec: {command: x}, dependsOn: [build], artifacts: {in: [{from: build.app}]}, retry: {maxRetries: 3}}}}`)
+	var h *workertest.Handle
+	for range 2 {
+		h = c.Submit(in)
+		workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"build": "completed", "test": "completed"})
+	}
+	if n := c.Calls()["build"]; n != 2 {
+		t.Errorf("build ran %d times", n)
+	}
+	workertest.Replay(t, "artifacts-keep", limits.Run{}, h.History(""))
+	if removed, err := c.Store.SweepChunks(t.Context(), func(ctx context.Context, yield func([]byte)) error {
+		return artifacts.Used(ctx, c.Store, time.Now(), func(context.Context, string) (bool, error) { return false, nil }, yield)
+	}); err != nil || removed == 0 {
+		t.Fatal(removed, err)
+	}
+	task := h.Rerun(in, 1, &historyv1.Rerun{From: []string{"test"}}).Wait().GetTasks()["test"]
+	if task.GetReason() != v1.ReasonBadSpec || len(task.GetAttempts()) != 2 || !strings.Contains(task.GetError(), "artifact build.app: its files expired at ") {
+		t.Errorf("the task is %v", task)
 	}
 }
 

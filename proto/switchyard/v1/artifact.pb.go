@@ -91,7 +91,9 @@ type Artifact struct {
 	// Digest of names, modes and contents: "sha256:...". Equal trees have equal digests, whatever their times are.
 	Digest string `protobuf:"bytes,4,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Key in the store of the ArtifactManifest; used by nodes and gateways.
-	Manifest      string `protobuf:"bytes,5,opt,name=manifest,proto3" json:"manifest,omitempty"`
+	Manifest string `protobuf:"bytes,5,opt,name=manifest,proto3" json:"manifest,omitempty"`
+	// When the files may be removed, if the run has ended by then; absent if they are kept as long as the other results of the run.
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -159,6 +161,13 @@ func (x *Artifact) GetManifest() string {
 		return x.Manifest
 	}
 	return ""
+}
+
+func (x *Artifact) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
 }
 
 // ArtifactManifest lists the files of an artifact and the chunks that hold their contents.
@@ -504,13 +513,15 @@ var File_switchyard_v1_artifact_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_artifact_proto_rawDesc = "" +
 	"\n" +
-	"\x1cswitchyard/v1/artifact.proto\x12\rswitchyard.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"|\n" +
+	"\x1cswitchyard/v1/artifact.proto\x12\rswitchyard.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb7\x01\n" +
 	"\bArtifact\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x14\n" +
 	"\x05files\x18\x03 \x01(\x05R\x05files\x12\x16\n" +
 	"\x06digest\x18\x04 \x01(\tR\x06digest\x12\x1a\n" +
-	"\bmanifest\x18\x05 \x01(\tR\bmanifest\"\xe7\x01\n" +
+	"\bmanifest\x18\x05 \x01(\tR\bmanifest\x129\n" +
+	"\n" +
+	"expires_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"\xe7\x01\n" +
 	"\x10ArtifactManifest\x123\n" +
 	"\bartifact\x18\x01 \x01(\v2\x17.switchyard.v1.ArtifactR\bartifact\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\fR\x04tree\x12\x16\n" +
@@ -566,16 +577,17 @@ var file_switchyard_v1_artifact_proto_goTypes = []any{
 	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
 }
 var file_switchyard_v1_artifact_proto_depIdxs = []int32{
-	1, // 0: switchyard.v1.ArtifactManifest.artifact:type_name -> switchyard.v1.Artifact
-	7, // 1: switchyard.v1.ArtifactManifest.stored_at:type_name -> google.protobuf.Timestamp
-	4, // 2: switchyard.v1.ArtifactTree.entries:type_name -> switchyard.v1.ArtifactEntry
-	0, // 3: switchyard.v1.ArtifactEntry.kind:type_name -> switchyard.v1.ArtifactEntry.Kind
-	2, // 4: switchyard.v1.SourceUpload.manifest:type_name -> switchyard.v1.ArtifactManifest
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	7, // 0: switchyard.v1.Artifact.expires_at:type_name -> google.protobuf.Timestamp
+	1, // 1: switchyard.v1.ArtifactManifest.artifact:type_name -> switchyard.v1.Artifact
+	7, // 2: switchyard.v1.ArtifactManifest.stored_at:type_name -> google.protobuf.Timestamp
+	4, // 3: switchyard.v1.ArtifactTree.entries:type_name -> switchyard.v1.ArtifactEntry
+	0, // 4: switchyard.v1.ArtifactEntry.kind:type_name -> switchyard.v1.ArtifactEntry.Kind
+	2, // 5: switchyard.v1.SourceUpload.manifest:type_name -> switchyard.v1.ArtifactManifest
+	6, // [6:6] is the sub-list for method output_type
+	6, // [6:6] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_artifact_proto_init() }

@@ -1310,7 +1310,10 @@ type Artifacts struct {
 	// Files that the task leaves. They are stored if an attempt completes.
 	Out []*ArtifactOut `protobuf:"bytes,1,rep,name=out,proto3" json:"out,omitempty"`
 	// Files of tasks upstream that the task finds in its folder when it starts.
-	In            []*ArtifactIn `protobuf:"bytes,2,rep,name=in,proto3" json:"in,omitempty"`
+	In []*ArtifactIn `protobuf:"bytes,2,rep,name=in,proto3" json:"in,omitempty"`
+	// How long the files that the task leaves are kept, such as "7d", but at least until the run has ended. Empty or "0" means as
+	// long as the other results of the run.
+	Keep          string `protobuf:"bytes,3,opt,name=keep,proto3" json:"keep,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1357,6 +1360,13 @@ func (x *Artifacts) GetIn() []*ArtifactIn {
 		return x.In
 	}
 	return nil
+}
+
+func (x *Artifacts) GetKeep() string {
+	if x != nil {
+		return x.Keep
+	}
+	return ""
 }
 
 // ArtifactOut names files that a task leaves.
@@ -1956,10 +1966,11 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\xbaH\a\x1a\x05\x18\x90N(\x01R\x05limit\"4\n" +
 	"\x05Cache\x12\x19\n" +
 	"\x03key\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x03key\x12\x10\n" +
-	"\x03ttl\x18\x02 \x01(\tR\x03ttl\"d\n" +
+	"\x03ttl\x18\x02 \x01(\tR\x03ttl\"x\n" +
 	"\tArtifacts\x12,\n" +
 	"\x03out\x18\x01 \x03(\v2\x1a.switchyard.v1.ArtifactOutR\x03out\x12)\n" +
-	"\x02in\x18\x02 \x03(\v2\x19.switchyard.v1.ArtifactInR\x02in\"\x97\x01\n" +
+	"\x02in\x18\x02 \x03(\v2\x19.switchyard.v1.ArtifactInR\x02in\x12\x12\n" +
+	"\x04keep\x18\x03 \x01(\tR\x04keep\"\x97\x01\n" +
 	"\vArtifactOut\x12;\n" +
 	"\x04name\x18\x01 \x01(\tB'\xbaH$r\"2 ^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$R\x04name\x12\x1b\n" +
 	"\x04path\x18\x02 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04path\x12.\n" +
