@@ -15,6 +15,9 @@ import (
 // such chunks. The remaining space is reserved for values that runs depend on, such as results.
 var ErrLowSpace = errors.New("too little free space for logs and artifacts")
 
+// spaceRemedy is what users can do about a store without free space.
+const spaceRemedy = "free space there, or lower --retention"
+
 const (
 	// maxFloor bounds the free space that logs must leave on a file system.
 	maxFloor = 1 << 30
@@ -66,5 +69,5 @@ func (f floored) checkSpace(ctx context.Context, key string, size int) error {
 	if usage.Free >= floor || size <= MaxNoticeBytes && usage.Free >= floor/2 {
 		return nil
 	}
-	return fmt.Errorf("%w: the file system of %s has %d MiB left, and %d MiB are reserved for other data", ErrLowSpace, f.dir, usage.Free>>20, floor>>20)
+	return fmt.Errorf("%w: the file system of %s has %d MiB left, and %d MiB are reserved for other data; %s", ErrLowSpace, f.dir, usage.Free>>20, floor>>20, spaceRemedy)
 }

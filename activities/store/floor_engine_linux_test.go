@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -73,5 +74,9 @@ func TestLogsLeaveSpaceToTheRest(t *testing.T) {
 		if err := put(storekey.Result("r-1", 0, "t", 0), chunk); err != nil {
 			t.Errorf("with %d bytes left, a result: %v", test.free, err)
 		}
+	}
+	fill(t, dir, 0)
+	if err := put(storekey.Result("r-1", 0, "t", 1), chunk); !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "in the folder of the store; free space there, or lower --retention") {
+		t.Errorf("on a full disk: %v", err)
 	}
 }

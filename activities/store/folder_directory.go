@@ -130,13 +130,16 @@ func readFile(path string) ([]byte, error) {
 	return value, withoutPath(err)
 }
 
-// withoutPath removes the store's path from an error, which clients of a gateway may see. The Store adds the key.
+// withoutPath removes the store's path from an error, which clients of a gateway may see. The Store adds the key. If the file system is
+// full, withoutPath adds the remedy.
 func withoutPath(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
-		return fmt.Errorf("%s: %w", at.Op, at.Err)
+		err = fmt.Errorf("%s: %w", at.Op, at.Err)
+	} else if at, ok := errors.AsType[*os.LinkError](err); ok {
+		err = fmt.Errorf("%s: %w", at.Op, at.Err)
 	}
-	if at, ok := errors.AsType[*os.LinkError](err); ok {
-		return fmt.Errorf("%s: %w", at.Op, at.Err)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		err = fmt.Errorf("%w in the folder of the store; %s", err, spaceRemedy)
 	}
 	return err
 }

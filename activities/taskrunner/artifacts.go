@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -77,12 +78,12 @@ func (w *work) loadArtifacts(ctx context.Context) (*historyv1.ExecuteResponse, e
 		found := proto.CloneOf(source)
 		found.Manifest = storekey.Source(req.GetRunId())
 		if err := w.library().Load(ctx, found, root, "."); err != nil {
-			return notLoaded(ctx, "the source of the run", err)
+			return w.notLoaded(ctx, "the source of the run", err)
 		}
 	}
 	for _, in := range req.GetArtifacts().GetIn() {
 		if err := w.loadArtifact(ctx, in, root); err != nil {
-			return notLoaded(ctx, "artifact "+in.GetFrom(), err)
+			return w.notLoaded(ctx, "artifact "+in.GetFrom(), err)
 		}
 	}
 	return nil, nil
@@ -101,7 +102,7 @@ func (w *work) load(ctx context.Context, task string, a *v1.Artifact, root *os.R
 }
 
 // notLoaded returns the failure of a member whose files cannot be loaded. The only error is that of ctx.
-func notLoaded(ctx context.Context, what string, err error) (*historyv1.ExecuteResponse, error) {
+func (w *work) notLoaded(ctx context.Context, what string, err error) (*historyv1.ExecuteResponse, error) {
 	if ctx.Err() != nil {
 		return nil, err
 	}
@@ -110,6 +111,9 @@ func notLoaded(ctx context.Context, what string, err error) (*historyv1.ExecuteR
 		reason = v1.ReasonBadSpec
 	}
 	text := fmt.Sprintf("%s: %v", what, err)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		text += fmt.Sprintf("; free space on node %s for %s, or start its worker with another --scratch-dir", w.node.Name, w.filesDir())
+	}
 	return &historyv1.ExecuteResponse{State: v1.TaskFailed, Reason: reason, Error: text, Result: &v1.TaskResult{ExitCode: -1}}, nil
 }
 
@@ -201,6 +205,8 @@ func (w *work) saveArtifacts(ctx, limited context.Context, m *member, res *histo
 		res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonTimeout, "its time limit passed while its artifacts were being stored"
 	case isFull:
 		res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonArtifactQuota, full.Text
+	case errors.Is(err, artifacts.ErrInvalid), errors.Is(err, artifacts.ErrNone):
+		res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonBadSpec, err.Error()
 	default:
 		res.State, res.Reason, res.Error = v1.TaskFailed, v1.ReasonArtifacts, err.Error()
 	}

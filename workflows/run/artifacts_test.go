@@ -80,23 +80,31 @@ func TestFilesTravelBetweenTasks(t *testing.T) {
 	workertest.Replay(t, "artifacts", limits.Run{}, h.History(""))
 }
 
-// TestAttemptWithoutItsFilesFails checks that a task fails that leaves nothing for an artifact, or whose artifact does not exist.
+// TestAttemptWithoutItsFilesFails checks that a task fails that leaves nothing for an artifact or what cannot be in one, or whose artifact
+// does not exist, and that it is not retried.
 func TestAttemptWithoutItsFilesFails(t *testing.T) {
 	t.Parallel()
-	c := workertest.Shared(t).Nodes(t, workertest.Script{"fails": {fake.Exit(1)}})
+	c := workertest.Shared(t).Nodes(t, workertest.Script{"fails": {fake.Exit(1)}, "leads": {{Do: func(a executor.Attempt) error {
+		return os.Symlink("/etc/passwd", filepath.Join(a.Dirs.Base, "app"))
+	}}}})
 	c.Start("a")
 	run := c.Submit(c.Input(`{name: files, tasks: {
-		none: {type: shell, spec: {command: x}, retry: {maxRetries: 0}, artifacts: {out: [{name: app, path: "dist/**"}]}},
+		none: {type: shell, spec: {command: x}, retry: {maxRetries: 3, backoffMs: 1}, artifacts: {out: [{name: app, path: "dist/**"}]}},
+		leads: {type: shell, spec: {command: x}, retry: {maxRetries: 3, backoffMs: 1}, artifacts: {out: [{name: app, path: app*}]}},
 		fails: {type: shell, spec: {command: x}, retry: {maxRetries: 0}, artifacts: {out: [{name: app, path: a}]}},
 		after: {type: shell, spec: {command: x}, dependsOn: [fails], onFailure: run, artifacts: {in: [{from: fails.app}]}}}}`)).Wait()
-	workertest.CheckRun(t, run, "failed", map[string]string{"none": "failed", "fails": "failed", "after": "failed"})
-	for name, want := range map[string]string{"none": "artifacts: artifact app: nothing matches dist/**", "after": "bad_spec: artifact fails.app: task fails is failed: there is no such artifact"} {
+	workertest.CheckRun(t, run, "failed", map[string]string{"none": "failed", "leads": "failed", "fails": "failed", "after": "failed"})
+	for name, want := range map[string]string{
+		"none":  "bad_spec: artifact app: nothing matches dist/**",
+		"leads": "bad_spec: artifact app: app is a link that leads out of the artifact, to /etc/passwd (not a valid artifact)",
+		"after": "bad_spec: artifact fails.app: task fails is failed: there is no such artifact",
+	} {
 		if task := run.GetTasks()[name]; task.GetReason()+": "+task.GetError() != want {
 			t.Errorf("%s: %s: %s", name, task.GetReason(), task.GetError())
 		}
 	}
-	if n := c.Calls()["after"]; n != 0 {
-		t.Errorf("the task without its files ran %d times", n)
+	if n := c.Calls(); n["none"] != 1 || n["leads"] != 1 || n["after"] != 0 {
+		t.Errorf("the tasks ran %v times", n)
 	}
 }
 
