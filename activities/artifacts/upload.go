@@ -57,10 +57,18 @@ func (l *Library) newUpload(ctx context.Context, key string) *upload {
 	return u
 }
 
+// chunkBuffers has the buffers of uploads that have ended, so that many small artifacts do not allocate one each.
+var chunkBuffers = sync.Pool{New: func() any { b := make([]byte, 0, newChunk); return &b }}
+
 // abort ends the upload.
 func (u *upload) abort() {
 	u.stop()
 	_ = u.group.Wait()
+	for len(u.free) > 0 {
+		if b := <-u.free; b != nil {
+			chunkBuffers.Put(&b)
+		}
+	}
 }
 
 // forget ends the upload, and lets a sweep remove what it has stored.
@@ -80,7 +88,7 @@ func (u *upload) buffer() ([]byte, error) {
 	select {
 	case b := <-u.free:
 		if b == nil {
-			b = make([]byte, 0, newChunk)
+			b = *chunkBuffers.Get().(*[]byte)
 		}
 		return b[:0], nil
 	case <-u.ctx.Done():
