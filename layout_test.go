@@ -89,6 +89,7 @@ var arrows = []struct {
 	{"activities/store/storekey", []string{"switchyard/", temporal}, nil},
 	{"activities/metrics", []string{"switchyard/"}, []string{"switchyard/activities/httpguard"}},
 	{"activities/logs", []string{"switchyard/", temporal}, []string{api, "switchyard/activities/store", "switchyard/activities/secrets/mask"}},
+	{"activities/gitclone", []string{"switchyard/", temporal}, []string{"switchyard/activities/secrets/mask"}},
 	{"activities/secrets/mask", []string{"switchyard/", temporal}, nil},
 	{"workers/node", []string{"switchyard/", temporal}, []string{api, "switchyard/activities/filelock", "switchyard/activities/statedir"}},
 	// Workflow code does no I/O. It shares only names and the pure packages with the activities.
@@ -127,7 +128,7 @@ var arrows = []struct {
 	{"gateway/sshdoor", []string{"switchyard/", temporal}, []string{api, "switchyard/activities/executor", "switchyard/activities/sessions/sshserver", "switchyard/activities/store", "switchyard/gateway/auth", "switchyard/gateway/rpcerror", "switchyard/workflows/names", "switchyard/workflows/sshkey"}},
 	{"gateway/sshkeys", []string{"switchyard/", temporal}, []string{api, "switchyard/activities/store", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/workflows/sshkey"}},
 	{"gateway/nodeaccess", []string{"switchyard/"}, []string{api, "switchyard/activities/grants", "switchyard/activities/store/storekey", "switchyard/gateway/auth", "switchyard/gateway/runview", "switchyard/workflows/names"}},
-	{"gateway/secrets", []string{"switchyard/"}, []string{api, "switchyard/activities/secrets/vault", "switchyard/activities/store/storekey", "switchyard/gateway/auth", "switchyard/gateway/nodeaccess", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runview", "switchyard/workflows/nearest", "switchyard/workflows/secretref"}},
+	{"gateway/secrets", []string{"switchyard/"}, []string{api, "switchyard/activities/secrets/vault", "switchyard/activities/store/storekey", "switchyard/gateway/auth", "switchyard/gateway/nodeaccess", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runview", "switchyard/workflows/definition", "switchyard/workflows/nearest", "switchyard/workflows/secretref"}},
 	{"gateway/notifications", []string{"switchyard/", temporal}, []string{"switchyard/proto", "switchyard/activities/notifications", "switchyard/activities/secrets/vault", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/workflows/names", "switchyard/workflows/nearest"}},
 	{"gateway/runindex", []string{"switchyard/"}, []string{api, "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runview", "switchyard/workflows/names", "switchyard/workflows/visibility"}},
 	{"gateway/runevents", []string{"switchyard/"}, []string{"switchyard/proto", "switchyard/gateway/auth", "switchyard/gateway/paging", "switchyard/gateway/rpcerror", "switchyard/gateway/runindex", "switchyard/gateway/runview", "switchyard/activities/store", "switchyard/workflows/names"}},

@@ -87,8 +87,8 @@ func describeRun(w io.Writer, run *v1.Run, now time.Time, width int, style tui.S
 	if run.GetBatch() != "" {
 		lines = append(lines, "  batch   "+words.OneLine(run.GetBatch()))
 	}
-	if s := run.GetSource(); s != nil {
-		lines = append(lines, fmt.Sprintf("  source  %s, %s, %s", words.Count(int(s.GetFiles()), "file"), words.Size(s.GetSize()), s.GetDigest()))
+	if text := sourceText(run.GetSource()); text != "" {
+		lines = append(lines, "  source  "+text)
 	}
 	if run.GetIdempotencyKey() != "" {
 		lines = append(lines, "  key     "+words.OneLine(run.GetIdempotencyKey()))
@@ -148,4 +148,19 @@ func approvalText(a *v1.RunApproval) string {
 		return a.GetState() + " by " + a.GetBy() + ": " + a.GetReason()
 	}
 	return a.GetState() + " by " + a.GetBy()
+}
+
+// sourceText describes the files with which the tasks of a run start, or returns "" if there are none.
+func sourceText(s *v1.Artifact) string {
+	if s.GetDigest() == "" {
+		if s != nil {
+			return "from git, when the first task starts"
+		}
+		return ""
+	}
+	text := fmt.Sprintf("%s, %s, %s", words.Count(int(s.GetFiles()), "file"), words.Size(s.GetSize()), s.GetDigest())
+	if s.GetCommit() != "" {
+		text += ", commit " + s.GetCommit()
+	}
+	return text
 }

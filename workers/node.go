@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -401,6 +402,9 @@ func withFound(ctx context.Context, cfg NodeConfig) map[string]string {
 		all = map[string]string{}
 	}
 	all[v1.ArtifactsCapability], all[v1.WorkspacesCapability] = "true", "true"
+	if _, err := exec.LookPath("git"); err == nil {
+		all[v1.GitCapability] = "true"
+	}
 	if cfg.SharedDir != "" {
 		all[v1.SharedDirCapability] = "true"
 	}

@@ -101,6 +101,8 @@ type packer struct {
 	chunk []byte
 	// ignored says which files stay behind, or is nil.
 	ignored *ignored
+	// commit is that of the files, and the first to store a manifest with a commit decides for all; see SaveCommit.
+	commit string
 }
 
 // addFolder adds what matches in a folder and below it. It reports whether anything does.
@@ -240,7 +242,7 @@ func (p *packer) finish(ctx context.Context, key, name string) (*v1.Artifact, er
 	}
 	now := time.Now()
 	m := &v1.ArtifactManifest{
-		Artifact: &v1.Artifact{Name: name, Size: p.size, Files: p.files},
+		Artifact: &v1.Artifact{Name: name, Size: p.size, Files: p.files, Commit: p.commit},
 		Tree:     encoder().EncodeAll(tree, nil), StoredAt: timestamppb.New(now),
 	}
 	if keep := p.upload.library.Keep; keep > 0 {
@@ -260,7 +262,14 @@ func (p *packer) finish(ctx context.Context, key, name string) (*v1.Artifact, er
 	if p.ignored != nil {
 		value = &v1.SourceUpload{Manifest: m, Proofs: p.upload.proofs}
 	}
-	if err := p.upload.library.retry(ctx, func() error { return p.upload.library.Store.PutMessage(ctx, key, value) }); err != nil {
+	put := p.upload.library.Store.PutMessage
+	if p.commit != "" {
+		put = func(ctx context.Context, key string, m proto.Message) error {
+			_, err := p.upload.library.Store.PutMessageIfAbsent(ctx, key, m)
+			return err
+		}
+	}
+	if err := p.upload.library.retry(ctx, func() error { return put(ctx, key, value) }); err != nil {
 		return nil, err
 	}
 	a := proto.CloneOf(m.GetArtifact())

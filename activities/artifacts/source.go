@@ -60,6 +60,33 @@ func (l *Library) SaveSource(ctx context.Context, dir string, limits SourceLimit
 	return id, saved, err
 }
 
+// SaveCommit stores the files of a folder, which are those of a commit, as the source of a run with a key of storekey.Source, unless
+// the run has one, and returns the one that it has. draft is a key of storekey.Artifact, under which drafts are stored. The errors
+// are those of Save.
+func (l *Library) SaveCommit(ctx context.Context, draft, key, commit string, root *os.Root) (*v1.Artifact, error) {
+	p := &packer{upload: l.newUpload(ctx, draft), links: map[[2]uint64]string{}, root: root, pattern: everything, commit: commit}
+	defer p.upload.abort()
+	if _, err := p.addFolder(".", true); err != nil {
+		p.upload.forget(context.WithoutCancel(ctx))
+		return nil, err
+	}
+	if _, err := p.finish(ctx, key, "source"); err != nil {
+		return nil, err
+	}
+	return l.Find(ctx, key)
+}
+
+// Find returns the artifact whose manifest has a key. The error is store.ErrNotFound if there is none.
+func (l *Library) Find(ctx context.Context, key string) (*v1.Artifact, error) {
+	m := &v1.ArtifactManifest{}
+	if err := l.retry(ctx, func() error { return l.Store.GetMessage(ctx, key, m) }); err != nil {
+		return nil, err
+	}
+	a := m.GetArtifact()
+	a.Manifest = key
+	return a, nil
+}
+
 // measure sums up what a source has.
 type measure struct {
 	root    *os.Root

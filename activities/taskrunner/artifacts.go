@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/protobuf/proto"
 
 	"switchyard/activities/artifacts"
+	"switchyard/activities/gitclone"
 	"switchyard/activities/store"
 	"switchyard/activities/store/storekey"
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -44,7 +44,8 @@ func (w *work) openFiles() (*os.Root, error) {
 }
 
 func (w *work) hasFiles() bool {
-	return w.attempt.req.GetArtifacts() != nil || w.attempt.req.GetSource() != nil
+	req := w.attempt.req
+	return req.GetArtifacts() != nil || req.GetSource() != nil || req.GetGitSource() != nil
 }
 
 // library returns the library of artifacts for this attempt. Each chunk that arrives shows that the attempt, which may not have
@@ -74,10 +75,8 @@ func (w *work) loadArtifacts(ctx context.Context) (*historyv1.ExecuteResponse, e
 	}
 	defer root.Close()
 	defer w.attempt.progress.announce(phrase.ArtifactsWait)()
-	if source := req.GetSource(); source != nil && !req.GetWorkspace().GetUsed() {
-		found := proto.CloneOf(source)
-		found.Manifest = storekey.Source(req.GetRunId())
-		if err := w.library().Load(ctx, found, root, "."); err != nil {
+	if !req.GetWorkspace().GetUsed() {
+		if err := w.loadSource(ctx, root); err != nil {
 			return w.notLoaded(ctx, "the source of the run", err)
 		}
 	}
@@ -107,8 +106,10 @@ func (w *work) notLoaded(ctx context.Context, what string, err error) (*historyv
 		return nil, err
 	}
 	reason := v1.ReasonArtifacts
-	if errors.Is(err, errNoArtifact) || errors.Is(err, errExpired) || errors.Is(err, errUnlisted) || errors.Is(err, artifacts.ErrInvalid) || errors.Is(err, store.ErrNotFound) {
-		reason = v1.ReasonBadSpec
+	for _, hopeless := range []error{errNoArtifact, errExpired, errUnlisted, errSource, gitclone.ErrNoRef, artifacts.ErrInvalid, store.ErrNotFound} {
+		if errors.Is(err, hopeless) {
+			reason = v1.ReasonBadSpec
+		}
 	}
 	text := fmt.Sprintf("%s: %v", what, err)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {

@@ -67,6 +67,7 @@ type Node struct {
 	attempts  attempts
 	lists     results.ListCache
 	templates templates
+	clones    clones
 	recovery  atomic.Pointer[recovery] // nil if there is nothing to recover
 	// fixedLeases is used once, to log that the server does not raise heartbeat time-outs.
 	fixedLeases sync.Once

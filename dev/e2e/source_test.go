@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -134,4 +135,82 @@ func linkOut(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// TestCommitComesToEveryNode runs a stored workflow with the files of a git repository that its first task changes. The tasks on other
+// nodes, retries and reruns have the commit of the first one; a new run has the new one.
+func TestCommitComesToEveryNode(t *testing.T) {
+	t.Parallel()
+	s := startLocked(t, "--nodes", "3")
+	repository := t.TempDir()
+	git := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command("git", append([]string{"-C", repository, "-c", "user.name=a", "-c", "user.email=a@b"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("git %v: %v: %s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	if err := os.MkdirAll(filepath.Join(repository, "app"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(repository, "app", "hello.txt"), []byte("hello"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	git("init", "-q", "-b", "main")
+	git("add", ".")
+	git("commit", "-q", "-m", "first")
+	commit := git("rev-parse", "HEAD")
+	file := filepath.Join(t.TempDir(), "ci.yaml")
+	text := `
+name: src
+source: { git: "file://` + repository + `", ref: main, path: app }
+tasks:
+  first:
+    type: shell
+    constraints: { targetNode: local-1 }
+    env: { AT: "` + repository + `" }
+    spec: { command: "cat hello.txt && printf other > $AT/app/hello.txt && git -C $AT -c user.name=a -c user.email=a@b commit --allow-empty -aqm next && test ! -e .git" }
+  second:
+    type: shell
+    dependsOn: [first]
+    constraints: { targetNode: local-2 }
+    retry: { maxRetries: 1, backoffMs: 10 }
+    spec: { command: "cat hello.txt; test $SWITCHYARD_ATTEMPT -gt 0" }
+  third:
+    type: shell
+    parallel: 501
+    batch: 501
+    dependsOn: [first]
+    constraints: { targetNode: local-3 }
+    spec: { command: "test $(cat hello.txt) = hello" }
+`
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.do(t, 0, "workflows", "put", file)
+	stdout, _ := s.do(t, 0, "submit", "--workflow", "src")
+	id := strings.TrimSpace(stdout)
+	run := s.End(t, id)
+	if run.State != "completed" || run.Tasks["second"].Result.Stdout != "hello" {
+		t.Fatalf("the run is %s: %s; second has read %q", run.State, run.Error, run.Tasks["second"].Result.Stdout)
+	}
+	if text, _ := s.do(t, 0, "runs", "get", id); !strings.Contains(text, "source  1 file, 5 B, sha256:") || !strings.Contains(text, ", commit "+commit) {
+		t.Errorf("the run is shown as %s", text)
+	}
+	rerun, _ := s.do(t, 0, "runs", "rerun", id)
+	if run := s.End(t, strings.TrimSpace(rerun)); run.State != "completed" || run.Tasks["first"].Result.Stdout != "hello" {
+		t.Errorf("the rerun is %s, and has read %q", run.State, run.Tasks["first"].Result.Stdout)
+	}
+	fresh, _ := s.do(t, 0, "submit", "--workflow", "src")
+	if run := s.End(t, strings.TrimSpace(fresh)); run.Tasks["first"].Result.Stdout != "other" {
+		t.Errorf("a new run has read %q", run.Tasks["first"].Result.Stdout)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(text, "ref: main", "ref: none", 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	wrong, _ := s.do(t, 0, "submit", file)
+	if run := s.End(t, strings.TrimSpace(wrong)); run.State != "failed" || run.Tasks["first"].Reason != "bad_spec" || !strings.Contains(run.Tasks["first"].Error, "no such branch, tag or commit") {
+		t.Errorf("with a wrong ref: %s, %+v", run.State, run.Tasks["first"])
+	}
 }

@@ -63,6 +63,27 @@ func (s Service) putSource(ctx context.Context, key string, data []byte) (_ *con
 	return connect.NewResponse(&v1.PutBlobResponse{}), nil
 }
 
+// putCommit stores the files of a commit that a node has fetched for a run, unless the run has its files.
+func (s Service) putCommit(ctx context.Context, run string, req *v1.PutBlobRequest) (*connect.Response[v1.PutBlobResponse], error) {
+	if err := storekey.CheckRun(run); err != nil {
+		return nil, connect.NewError(connect.CodeInvalidArgument, err)
+	}
+	if err := s.Access.CheckRead(ctx, run); err != nil {
+		return nil, err
+	}
+	if !req.GetIfAbsent() {
+		return nil, alreadyStored("%s does not change", req.GetKey())
+	}
+	if err := checkNodeValue(storekey.ArtifactValue, req.GetData()); err != nil || len(req.GetData()) > store.MaxValueBytes {
+		return nil, rpcerror.Invalid("the value of %s cannot be decoded, or has more than %d bytes: %v", req.GetKey(), store.MaxValueBytes, err)
+	}
+	exists, err := s.Store.PutIfAbsent(ctx, req.GetKey(), req.GetData())
+	if err != nil {
+		return nil, s.classifyError(ctx, req.GetKey(), err)
+	}
+	return connect.NewResponse(&v1.PutBlobResponse{Exists: exists}), nil
+}
+
 // FindChunks reports to nodes and users which chunks of artifacts are stored.
 func (s Service) FindChunks(ctx context.Context, req *connect.Request[v1.FindChunksRequest]) (*connect.Response[v1.FindChunksResponse], error) {
 	stored, err := s.Store.FindChunks(ctx, req.Msg.GetDigests())

@@ -164,3 +164,39 @@ func TestUploadsWaitForASweep(t *testing.T) {
 		t.Errorf("after the sweep: %v, %v", stored, err)
 	}
 }
+
+// TestFirstCommitOfARunStays stores what two nodes have fetched from git as the source of their run.
+func TestFirstCommitOfARunStays(t *testing.T) {
+	t.Parallel()
+	f := start(t, "mem://")
+	key := storekey.Source("ci-0k")
+	for _, name := range []string{"a", "b"} {
+		if err := grants.New(f.Store).Put(t.Context(), grants.Grant{Node: name, Run: "ci-0k", Chain: "c1", Task: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	save := func(name, commit string) (*v1.Artifact, error) {
+		if err := os.WriteFile(filepath.Join(dir, "file"), []byte(commit), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		root, err := os.OpenRoot(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		return (&artifacts.Library{Store: f.openAs(t, node(name))}).SaveCommit(t.Context(), storekey.Artifact("ci-0k/c1", 0, name, 1, "source"), key, commit, root)
+	}
+	first, err := save("a", "c0ffee")
+	if err != nil || first.GetCommit() != "c0ffee" || first.GetManifest() != key {
+		t.Fatalf("%v, %v", first, err)
+	}
+	if second, err := save("b", "decaf"); err != nil || !proto.Equal(second, first) {
+		t.Errorf("the second node has %v, %v", second, err)
+	}
+	_, err = save("stranger", "0ddba11")
+	wantCode(t, "a node without a task of the run", err, connect.CodePermissionDenied)
+	wantCode(t, "a change", f.openAs(t, node("a")).Put(t.Context(), key, nil), connect.CodeAlreadyExists)
+	_, err = f.openAs(t, node("a")).PutIfAbsent(t.Context(), key, []byte("\xff"))
+	wantCode(t, "no manifest", err, connect.CodeInvalidArgument)
+}

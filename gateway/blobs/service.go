@@ -52,6 +52,9 @@ func (s Service) PutBlob(ctx context.Context, req *connect.Request[v1.PutBlobReq
 	if strings.HasPrefix(key, storekey.SourcesPrefix) {
 		return s.putSource(ctx, key, data)
 	}
+	if run, _, err := storekey.SplitRun(key); err == nil && key == storekey.Source(run) {
+		return s.putCommit(ctx, run, req.Msg)
+	}
 	of, err := storekey.ParseNode(key)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeInvalidArgument, err)

@@ -2,11 +2,15 @@ package rundetails
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/activities/artifacts"
+	"switchyard/activities/store"
+	"switchyard/activities/store/storekey"
 	"switchyard/gateway/paging"
 	"switchyard/gateway/rpcerror"
 	"switchyard/gateway/runindex"
@@ -23,6 +27,7 @@ type tasks struct {
 	index   *runindex.Index
 	reader  *runview.Reader
 	results results
+	library *artifacts.Library
 }
 
 // GetRun returns a run with a page of its tasks, including their streams and outputs, and the first instances of
@@ -49,6 +54,14 @@ func (t tasks) GetRun(ctx context.Context, req *connect.Request[v1.GetRunRequest
 		limit = defaultTaskPage
 	}
 	res := &v1.GetRunResponse{Run: v.Header()}
+	if s := res.Run.GetSource(); s != nil && s.GetDigest() == "" { // from git
+		found, err := t.library.Find(ctx, storekey.Source(id))
+		if err == nil {
+			res.Run.Source = found
+		} else if !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+	}
 	res.Run.Context, res.Run.Input, res.Run.Tasks = v.Run.GetContext(), v.Run.GetInput(), map[string]*v1.Task{}
 	all := v.KnownTasks(req.Msg.GetTasks())
 	start, _ := slices.BinarySearch(all, first)

@@ -106,7 +106,7 @@ func (r *Reader) plannedStatus(ctx context.Context, info *workflowpb.WorkflowExe
 	run := &v1.Run{
 		Id: id, Name: cmp.Or(known.Workflow, in.GetWorkflow()), State: v1.RunRunning, CreatedAt: submittedAt(info, known),
 		Tasks: map[string]*v1.Task{}, Context: in.GetDefinition().GetContext(), Input: in.GetInput(),
-		Generation: in.GetGeneration(), SubmittedBy: cmp.Or(known.Owner, in.GetBy()), Batch: in.GetBatch(), Source: in.GetSource(),
+		Generation: in.GetGeneration(), SubmittedBy: cmp.Or(known.Owner, in.GetBy()), Batch: in.GetBatch(), Source: definition.Source(in),
 		Trigger: known.Trigger, Parent: cmp.Or(known.Parent, in.GetParentRun()),
 	}
 	if IsOpen(info.GetStatus()) {

@@ -3,6 +3,8 @@ package secrets
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"connectrpc.com/connect"
 
@@ -12,6 +14,7 @@ import (
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/secretref"
 )
 
@@ -64,8 +67,10 @@ func (r Releaser) Release(ctx context.Context, req *v1.ReleaseSecretRequest) (*v
 		return nil, rpcerror.WrongState("run %s was reset after dispatch %d of %s; secrets are released only to attempts of the current chain", req.GetRun(), req.GetClaim(), req.GetTask())
 	}
 	task, _, _ := storekey.ParseInstanceName(req.GetTask())
-	if !refersTo(v1.TaskNamed(in.GetDefinition(), task), req.GetSecret()) {
-		return nil, denied("task %s of run %s does not name store:%s in its secretEnv", task, req.GetRun(), req.GetSecret())
+	def := v1.TaskNamed(in.GetDefinition(), task)
+	names := append(slices.Collect(maps.Values(def.GetSecretEnv())), definition.GitSource(in, def).GetSecret())
+	if !slices.Contains(names, secretref.Reference{Kind: secretref.Store, Name: req.GetSecret()}.String()) {
+		return nil, denied("task %s of run %s does not name store:%s in its secretEnv, nor in source.secret", task, req.GetRun(), req.GetSecret())
 	}
 	known, err := r.Vault.Get(ctx, req.GetSecret())
 	if err != nil {
@@ -94,16 +99,6 @@ func (r Releaser) checkRole(role string, s *v1.Secret) error {
 		return nil
 	}
 	return denied("secret %s requires the role %s, but the run was submitted with the role %s; an operator can lower it with `switchyard secrets set %s --role %s` or submit the run", s.GetName(), s.GetRole(), role, s.GetName(), role)
-}
-
-// refersTo reports whether a task refers to a stored secret.
-func refersTo(task *v1.TaskDefinition, secret string) bool {
-	for _, text := range task.GetSecretEnv() {
-		if ref, fault := secretref.Parse(text); fault == nil && ref == (secretref.Reference{Kind: secretref.Store, Name: secret}) {
-			return true
-		}
-	}
-	return false
 }
 
 func denied(format string, args ...any) error {

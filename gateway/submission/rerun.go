@@ -9,7 +9,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"switchyard/activities/store/storekey"
 	"switchyard/gateway/definitions"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
@@ -41,9 +40,8 @@ func (s *Submitter) RerunRun(ctx context.Context, req *connect.Request[v1.RerunR
 	in := &historyv1.RunInput{
 		Definition: first.GetDefinition(), Input: input, References: first.GetReferences(), Options: first.GetOptions(), Batch: first.GetBatch(),
 	}
-	if first.GetSource() != nil {
-		in.Source = proto.CloneOf(first.GetSource())
-		in.Source.Manifest = storekey.Source(id)
+	if in.Source, err = s.sourceOf(ctx, first, id); err != nil {
+		return nil, err
 	}
 	if err := s.recordSubmitter(ctx, in); err != nil {
 		return nil, err

@@ -11,9 +11,10 @@ import (
 	"switchyard/gateway/rpcerror"
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/definition"
 )
 
-// source returns the files that were stored for a run, or nil if it needs none.
+// source returns the files that were stored for a run, or nil if none were.
 func (s *Submitter) source(ctx context.Context, def *v1.Definition, upload string) (*v1.Artifact, error) {
 	if upload == "" {
 		if dir := def.GetSource().GetDir(); dir != "" {
@@ -21,13 +22,20 @@ func (s *Submitter) source(ctx context.Context, def *v1.Definition, upload strin
 		}
 		return nil, nil
 	}
-	m, key := &v1.ArtifactManifest{}, storekey.SourceUpload(upload)
-	if err := s.Store.GetMessage(ctx, key, m); err != nil {
-		return nil, uploadError(err)
+	found, err := (&artifacts.Library{Store: s.Store}).Find(ctx, storekey.SourceUpload(upload))
+	return found, uploadError(err)
+}
+
+// sourceOf returns the files with which the tasks of a run have started, or nil if it has none, or no node has fetched them from git.
+func (s *Submitter) sourceOf(ctx context.Context, in *historyv1.RunInput, id string) (*v1.Artifact, error) {
+	if definition.Source(in) == nil {
+		return nil, nil
 	}
-	found := m.GetArtifact()
-	found.Manifest = key
-	return found, nil
+	found, err := (&artifacts.Library{Store: s.Store}).Find(ctx, storekey.Source(id))
+	if errors.Is(err, store.ErrNotFound) && in.GetSource() == nil {
+		return nil, nil
+	}
+	return found, err
 }
 
 func uploadError(err error) error {

@@ -38,10 +38,15 @@ func (s *sight) artifacts(task *v1.TaskDefinition, at *source.Path) {
 
 // artifactPath checks a path in the folder of a task.
 func (s *sight) artifactPath(name string, p *source.Path) {
-	clean := path.Clean(name)
-	if path.IsAbs(name) || clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsRune(name, 0) {
+	if leadsOut(name) {
 		s.Fail(s.locate(p), p, fmt.Sprintf("%s leads out of the folder of the task", name), "paths of artifacts are relative to the folder in which the task starts")
 	}
+}
+
+// leadsOut reports whether a path leads out of the folder that it starts from.
+func leadsOut(name string) bool {
+	clean := path.Clean(name)
+	return path.IsAbs(name) || clean == ".." || strings.HasPrefix(clean, "../") || strings.ContainsRune(name, 0)
 }
 
 // artifactFrom checks the name of an artifact with which the task starts.

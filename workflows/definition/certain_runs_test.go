@@ -43,6 +43,31 @@ func TestRunsThatAWorkflowAlwaysStartsAreKnown(t *testing.T) {
 }
 
 // TestSelfCallIsWarnedOf checks that a definition that always starts its own name has a warning, at that place.
+func TestSourcesFromGitAreChecked(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"{git: 'https://example.com/app.git', ref: release/1.x, path: services/a, secret: 'store:key'}": "",
+		"{git: 'git@example.com:team/app.git', ref: v1.0.0}":                                            "",
+		"{git: 'file:///srv/app.git'}":                                                                  "",
+		"{git: app, dir: .}":                                                                            "source.git and source.dir exclude each other",
+		"{}":                                                                                            "source names neither a folder nor a repository",
+		"https://example.com/app.git":                                                                   "write source: { git: https://example.com/app.git }",
+		"{dir: ., ref: main}":                                                                           "ref, path and secret of a source have no effect without git",
+		"{git: 'https://ann:sesame@example.com/app.git'}":                                               "source.git has a password in its URL",
+		"{git: /srv/app.git}":                                                                           "source.git \"/srv/app.git\" is not the URL of a repository",
+		"{git: 'ext::sh -c id'}":                                                                        "is not the URL of a repository",
+		"{git: 'https://example.com/a', ref: --upload-pack=x}":                                          "is not the name of a branch or tag",
+		"{git: 'https://example.com/a', ref: '${{ workflow.input.ref }}'}":                              "not in source.ref",
+		"{git: 'https://example.com/a', path: ../x}":                                                    "leads out of the repository",
+		"{git: 'https://example.com/a', secret: sesame}":                                                "source.secret is not a reference",
+	} {
+		_, err := Parse("f.yaml", []byte("name: a\nsource: "+text+"\ntasks: {a: {type: shell, spec: {command: x}}}\n"))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "sesame")) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestSelfCallIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	for tasks, want := range map[string]int{

@@ -103,9 +103,7 @@ func (d *document) check(def *v1.Definition, specs map[string]proto.Message) {
 	view.doubter = newDoubter(def)
 	view.expressions(def)
 	view.notifications(def)
-	if p := d.base.Field("source"); d.depth > 0 && def.GetSource() != nil {
-		d.Add(d.locateKey(p), p, "source has no effect on a child run", "let a task of the child run fetch its files")
-	}
+	workflowRules{d.decoder}.source(def.GetSource(), d.base.Field("source"))
 	if d.depth == 0 {
 		nestedLocks{d, map[string]semaphoreLimit{}}.check(def, d.base, nil)
 	}

@@ -19,13 +19,14 @@ import (
 // withoutExamples are specs that need a cluster, which a machine may not have.
 var withoutExamples = []protoreflect.Name{"K8sJobSpec"}
 
-// fieldsWithoutExamples are fields of agents that need things that a machine may not have: a sandbox, an engine, programs, the
-// internet. The last one is another name for a field.
+// fieldsWithoutExamples are fields of agents and of sources that need things that a machine may not have: a sandbox, an engine,
+// programs, a repository, the internet. The last one is another name for a field.
 var fieldsWithoutExamples = map[protoreflect.FullName]bool{
 	"switchyard.v1.SubagentSpec.image": true, "switchyard.v1.SubagentSpec.network": true, "switchyard.v1.SubagentSpec.fetch_hosts": true,
 	"switchyard.v1.SubagentSpec.agent": true, "switchyard.v1.SubagentSpec.command": true, "switchyard.v1.SubagentSpec.stall_timeout": true,
 	"switchyard.v1.SubagentSpec.mcp_servers": true, "switchyard.v1.McpServer.command": true, "switchyard.v1.McpServer.env": true,
 	"switchyard.v1.McpServer.url": true, "switchyard.v1.McpServer.headers": true, "switchyard.v1.McpServer.tools": true,
+	"switchyard.v1.SourceDefinition.git": true, "switchyard.v1.SourceDefinition.ref": true, "switchyard.v1.SourceDefinition.path": true, "switchyard.v1.SourceDefinition.secret": true,
 	"switchyard.v1.ApprovalSpec.roles": true,
 }
 

@@ -25,7 +25,7 @@ func shortHint(message protoreflect.Name, n *source.Node) string {
 	case message == "Approvers":
 		return "write { names: [" + cmp.Or(text, strings.Join(itemTexts(n), ", ")) + "] }, or { roles: [operator] }"
 	case message == "SourceDefinition":
-		return "write a folder, such as source: ."
+		return "write a folder, such as source: ., or { git: https://example.com/app.git }"
 	case message == "Artifacts":
 		return "write { out: [{ name: files, path: " + source.Quote(append(itemTexts(n), text)[0]) + " }] }"
 	case text == "":

@@ -7,6 +7,6 @@
 // A [Status] keeps only what nothing else knows: times, attempts, and what is still to be logged. Everything else is read from the
 // core, the records and the units in flight when it is asked for (answer.go).
 //
-// The package is pure: it imports proto, workflows/core/flight, workflows/core/dag, workflows/eventlog, workflows/phrase and
-// workflows/structs, and nothing of Temporal.
+// The package is pure: it imports proto, workflows/core/flight, workflows/core/dag, workflows/definition, workflows/eventlog,
+// workflows/phrase and workflows/structs, and nothing of Temporal.
 package view

@@ -10,6 +10,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/core/dag"
 	"switchyard/workflows/core/flight"
+	"switchyard/workflows/definition"
 	"switchyard/workflows/eventlog"
 	"switchyard/workflows/structs"
 )
@@ -64,7 +65,7 @@ func New(id string, in *historyv1.RunInput, graph *dag.Graph, core *dag.State, u
 
 			SubmittedBy: in.GetBy(),
 			Batch:       in.GetBatch(),
-			Source:      in.GetSource(),
+			Source:      definition.Source(in),
 		},
 	}
 	s.AddInstances()

@@ -166,6 +166,16 @@ func (root *Root) acquireDirectory() (*directory, error) {
 	return d, err
 }
 
+// Scratch creates a directory that belongs to no attempt. The caller removes it by calling remove; a directory that a killed worker
+// leaves is removed like those of its attempts.
+func (root *Root) Scratch() (dir string, remove func() error, err error) {
+	d, err := root.acquireDirectory()
+	if err != nil {
+		return "", nil, err
+	}
+	return d.path, d.remove, nil
+}
+
 // directory returns the directory with a name, without creating it.
 func (root *Root) directory(name string) (*directory, error) {
 	// Paths are absolute because a task may change its directory before it uses them.

@@ -93,7 +93,9 @@ type Artifact struct {
 	// Key in the store of the ArtifactManifest; used by nodes and gateways.
 	Manifest string `protobuf:"bytes,5,opt,name=manifest,proto3" json:"manifest,omitempty"`
 	// When the files may be removed, if the run has ended by then; absent if they are kept as long as the other results of the run.
-	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// Commit of the files, if they are the source of a run and come from git.
+	Commit        string `protobuf:"bytes,7,opt,name=commit,proto3" json:"commit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -168,6 +170,13 @@ func (x *Artifact) GetExpiresAt() *timestamppb.Timestamp {
 		return x.ExpiresAt
 	}
 	return nil
+}
+
+func (x *Artifact) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
 }
 
 // ArtifactManifest lists the files of an artifact and the chunks that hold their contents.
@@ -513,7 +522,7 @@ var File_switchyard_v1_artifact_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_artifact_proto_rawDesc = "" +
 	"\n" +
-	"\x1cswitchyard/v1/artifact.proto\x12\rswitchyard.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb7\x01\n" +
+	"\x1cswitchyard/v1/artifact.proto\x12\rswitchyard.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcf\x01\n" +
 	"\bArtifact\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x14\n" +
@@ -521,7 +530,8 @@ const file_switchyard_v1_artifact_proto_rawDesc = "" +
 	"\x06digest\x18\x04 \x01(\tR\x06digest\x12\x1a\n" +
 	"\bmanifest\x18\x05 \x01(\tR\bmanifest\x129\n" +
 	"\n" +
-	"expires_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"\xe7\x01\n" +
+	"expires_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x16\n" +
+	"\x06commit\x18\a \x01(\tR\x06commit\"\xe7\x01\n" +
 	"\x10ArtifactManifest\x123\n" +
 	"\bartifact\x18\x01 \x01(\v2\x17.switchyard.v1.ArtifactR\bartifact\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\fR\x04tree\x12\x16\n" +

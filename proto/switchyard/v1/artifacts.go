@@ -8,6 +8,9 @@ const ArtifactsCapability = "artifacts"
 // WorkspacesCapability is "true" on nodes that keep the folders that tasks share.
 const WorkspacesCapability = "workspaces"
 
+// GitCapability is "true" on nodes that have the program git.
+const GitCapability = "git"
+
 // IfNoneIgnore is the value of ArtifactOut.if_none with which an attempt may leave nothing at the path of an artifact.
 const IfNoneIgnore = "ignore"
 

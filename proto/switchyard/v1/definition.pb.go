@@ -224,8 +224,17 @@ func (x *Definition) GetSource() *SourceDefinition {
 type SourceDefinition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Folder on the machine of `run` or `submit`, relative to the file of the definition; `.` is the folder of that file. What
-	// `.gitignore` and `.switchyardignore` exclude stays behind. `--source` names another folder.
-	Dir           string `protobuf:"bytes,1,opt,name=dir,proto3" json:"dir,omitempty"`
+	// `.gitignore` and `.switchyardignore` exclude stays behind. `--source` names another folder. Either `dir` or `git` is set.
+	Dir string `protobuf:"bytes,1,opt,name=dir,proto3" json:"dir,omitempty"`
+	// URL of a git repository, such as "https://example.com/team/app.git" or "git@example.com:team/app.git". The first node that
+	// needs the files fetches them; all tasks of the run, and of its retries and reruns, start with the same commit.
+	Git string `protobuf:"bytes,2,opt,name=git,proto3" json:"git,omitempty"`
+	// Branch, tag or full commit id in the repository. Empty means its default branch.
+	Ref string `protobuf:"bytes,3,opt,name=ref,proto3" json:"ref,omitempty"`
+	// Folder of the repository, below its root. Empty means all of it.
+	Path string `protobuf:"bytes,4,opt,name=path,proto3" json:"path,omitempty"`
+	// Location of what opens the repository, as in TaskDefinition.secret_env: a private SSH key without a passphrase, or for https a token.
+	Secret        string `protobuf:"bytes,5,opt,name=secret,proto3" json:"secret,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -263,6 +272,34 @@ func (*SourceDefinition) Descriptor() ([]byte, []int) {
 func (x *SourceDefinition) GetDir() string {
 	if x != nil {
 		return x.Dir
+	}
+	return ""
+}
+
+func (x *SourceDefinition) GetGit() string {
+	if x != nil {
+		return x.Git
+	}
+	return ""
+}
+
+func (x *SourceDefinition) GetRef() string {
+	if x != nil {
+		return x.Ref
+	}
+	return ""
+}
+
+func (x *SourceDefinition) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *SourceDefinition) GetSecret() string {
+	if x != nil {
+		return x.Secret
 	}
 	return ""
 }
@@ -1855,10 +1892,13 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1e.switchyard.v1.InputDefinitionR\x05value:\x028\x01\x1aY\n" +
 	"\fFinallyEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
-	"\x05value\x18\x02 \x01(\v2\x1d.switchyard.v1.TaskDefinitionR\x05value:\x028\x01\"0\n" +
-	"\x10SourceDefinition\x12\x1c\n" +
-	"\x03dir\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01\x18\x80 R\x03dir\"\xea\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.switchyard.v1.TaskDefinitionR\x05value:\x028\x01\"\xa6\x01\n" +
+	"\x10SourceDefinition\x12\x1a\n" +
+	"\x03dir\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80 R\x03dir\x12\x1a\n" +
+	"\x03git\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x10R\x03git\x12\x1a\n" +
+	"\x03ref\x18\x03 \x01(\tB\b\xbaH\x05r\x03\x18\xff\x01R\x03ref\x12\x1c\n" +
+	"\x04path\x18\x04 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x04path\x12 \n" +
+	"\x06secret\x18\x05 \x01(\tB\b\xbaH\x05r\x03\x18\xcc\bR\x06secret\"\xea\x01\n" +
 	"\fNotification\x128\n" +
 	"\x02to\x18\x01 \x01(\tB(\xbaH%r#2!^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$R\x02to\x12l\n" +
 	"\x02on\x18\x02 \x03(\tB\\\xbaHY\x92\x01V\b\x01\x18\x01\"PrNR\x06failedR\tcompletedR\tcancelledR\trecoveredR\x04lateR\x10waiting_approvalR\vdead_letterR\x02on\x12\x0e\n" +

@@ -103,7 +103,7 @@ func (d *Draft) ExecuteRequest(u *flight.Unit, now time.Time) (*historyv1.Execut
 	req.Gpus, req.NumaNode, req.Notices = u.GPUs, u.NUMANode, d.notices(u.Members)
 	req.Continues, req.Requeues, req.Templates, req.Ends = own.Continues, own.Requeues, definition.HasTemplates(def), d.ancestorEnds(task)
 	if definition.KeepsFiles(def) {
-		req.Source = d.Input.GetSource()
+		req.Source, req.GitSource = d.Input.GetSource(), definition.GitSource(d.Input, def)
 	}
 	req.StopSignal = def.GetStop().GetSignal()
 	if grace := definition.StopGrace(def); grace > 0 {
@@ -155,8 +155,10 @@ func (d *Draft) PartitionInput(o *fanout.Opening) (*historyv1.RunInput, *Call) {
 		part.RunView = d.runView()
 	}
 	return &historyv1.RunInput{
-		Definition: &v1.Definition{Name: in.GetDefinition().GetName(), Context: d.fanOuts.Context(), Tasks: map[string]*v1.TaskDefinition{name: task}},
-		Input:      in.GetInput(), References: map[string]*historyv1.ConditionReferences{name: refs},
+		Definition: &v1.Definition{
+			Name: in.GetDefinition().GetName(), Context: d.fanOuts.Context(), Tasks: map[string]*v1.TaskDefinition{name: task}, Source: in.GetDefinition().GetSource(),
+		},
+		Input: in.GetInput(), References: map[string]*historyv1.ConditionReferences{name: refs},
 		Options: in.GetOptions(), Generation: in.GetGeneration(), Partition: part, Rerun: o.Rerun, Retry: o.Requeued,
 		ParentRun: in.GetParentRun(), ParentTask: in.GetParentTask(), Depth: in.GetDepth(),
 		ParentFirst: d.First, ByRole: in.GetByRole(), SignedDecisions: in.GetSignedDecisions(), CacheScope: d.cacheScope(),

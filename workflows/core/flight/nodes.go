@@ -60,12 +60,15 @@ func (s *State) PlaceRequest(isDraining bool) *historyv1.PlaceRequest {
 	return req
 }
 
-// neededForSource returns the capability that brings the source of the run to a task.
+// neededForSource returns the capabilities that bring the source of the run to a task.
 func (s *State) neededForSource(task *v1.TaskDefinition) []string {
-	if s.Input.GetSource() == nil || !definition.KeepsFiles(task) {
-		return nil
+	switch {
+	case definition.GitSource(s.Input, task) != nil:
+		return []string{v1.ArtifactsCapability, v1.GitCapability}
+	case s.Input.GetSource() != nil && definition.KeepsFiles(task):
+		return []string{v1.ArtifactsCapability}
 	}
-	return []string{v1.ArtifactsCapability}
+	return nil
 }
 
 // taskRequest returns the request of a unit for a node.
@@ -86,6 +89,12 @@ func (s *State) taskRequest(u *Unit) *historyv1.TaskRequest {
 	}
 	if own.Avoid != "" {
 		req.AvoidNodes = []string{own.Avoid}
+	}
+	if secrets := definition.SourceSecrets(s.Input, task); secrets != nil {
+		if req.Needs == nil {
+			req.Needs = &historyv1.TaskNeeds{}
+		}
+		req.Needs.Secrets = append(req.Needs.Secrets, secrets...)
 	}
 	s.addWorkspace(req, u.Lead)
 	return req

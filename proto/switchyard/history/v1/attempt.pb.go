@@ -130,7 +130,9 @@ type ExecuteRequest struct {
 	// Folder in which the task starts; absent if it shares none.
 	Workspace *TaskWorkspace `protobuf:"bytes,47,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	// Files with which the task starts; see RunInput.source.
-	Source        *v1.Artifact `protobuf:"bytes,48,opt,name=source,proto3" json:"source,omitempty"`
+	Source *v1.Artifact `protobuf:"bytes,48,opt,name=source,proto3" json:"source,omitempty"`
+	// Where the node gets the files with which the task starts from, unless the run has a source already; see Definition.source.
+	GitSource     *v1.SourceDefinition `protobuf:"bytes,49,opt,name=git_source,json=gitSource,proto3" json:"git_source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -497,6 +499,13 @@ func (x *ExecuteRequest) GetWorkspace() *TaskWorkspace {
 func (x *ExecuteRequest) GetSource() *v1.Artifact {
 	if x != nil {
 		return x.Source
+	}
+	return nil
+}
+
+func (x *ExecuteRequest) GetGitSource() *v1.SourceDefinition {
+	if x != nil {
+		return x.GitSource
 	}
 	return nil
 }
@@ -1864,7 +1873,7 @@ var File_switchyard_history_v1_attempt_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1cswitchyard/v1/artifact.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xd1\x11\n" +
+	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1cswitchyard/v1/artifact.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\x91\x12\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -1921,7 +1930,9 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\brun_view\x18- \x01(\v2\x1e.switchyard.history.v1.RunViewR\arunView\x126\n" +
 	"\tartifacts\x18. \x01(\v2\x18.switchyard.v1.ArtifactsR\tartifacts\x12B\n" +
 	"\tworkspace\x18/ \x01(\v2$.switchyard.history.v1.TaskWorkspaceR\tworkspace\x12/\n" +
-	"\x06source\x180 \x01(\v2\x17.switchyard.v1.ArtifactR\x06source\x1a6\n" +
+	"\x06source\x180 \x01(\v2\x17.switchyard.v1.ArtifactR\x06source\x12>\n" +
+	"\n" +
+	"git_source\x181 \x01(\v2\x1f.switchyard.v1.SourceDefinitionR\tgitSource\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a[\n" +
@@ -2111,11 +2122,12 @@ var file_switchyard_history_v1_attempt_proto_goTypes = []any{
 	(*RunView)(nil),               // 29: switchyard.history.v1.RunView
 	(*v1.Artifacts)(nil),          // 30: switchyard.v1.Artifacts
 	(*v1.Artifact)(nil),           // 31: switchyard.v1.Artifact
-	(*v1.TaskResult)(nil),         // 32: switchyard.v1.TaskResult
-	(*timestamppb.Timestamp)(nil), // 33: google.protobuf.Timestamp
-	(*v1.Workload)(nil),           // 34: switchyard.v1.Workload
-	(*ClaimRef)(nil),              // 35: switchyard.history.v1.ClaimRef
-	(*ParentView)(nil),            // 36: switchyard.history.v1.ParentView
+	(*v1.SourceDefinition)(nil),   // 32: switchyard.v1.SourceDefinition
+	(*v1.TaskResult)(nil),         // 33: switchyard.v1.TaskResult
+	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
+	(*v1.Workload)(nil),           // 35: switchyard.v1.Workload
+	(*ClaimRef)(nil),              // 36: switchyard.history.v1.ClaimRef
+	(*ParentView)(nil),            // 37: switchyard.history.v1.ParentView
 }
 var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
 	22, // 0: switchyard.history.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
@@ -2139,42 +2151,43 @@ var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
 	30, // 18: switchyard.history.v1.ExecuteRequest.artifacts:type_name -> switchyard.v1.Artifacts
 	1,  // 19: switchyard.history.v1.ExecuteRequest.workspace:type_name -> switchyard.history.v1.TaskWorkspace
 	31, // 20: switchyard.history.v1.ExecuteRequest.source:type_name -> switchyard.v1.Artifact
-	20, // 21: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
-	26, // 22: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
-	4,  // 23: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	32, // 24: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	33, // 25: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	33, // 26: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	33, // 27: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	4,  // 28: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	6,  // 29: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
-	7,  // 30: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
-	25, // 31: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
-	32, // 32: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	4,  // 33: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	33, // 34: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
-	33, // 35: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	4,  // 36: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	6,  // 37: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
-	33, // 38: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	34, // 39: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
-	33, // 40: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
-	0,  // 41: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
-	25, // 42: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	33, // 43: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	33, // 44: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	33, // 45: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
-	35, // 46: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
-	25, // 47: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	35, // 48: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
-	21, // 49: switchyard.history.v1.SilentNodesResponse.since:type_name -> switchyard.history.v1.SilentNodesResponse.SinceEntry
-	36, // 50: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	33, // 51: switchyard.history.v1.SilentNodesResponse.SinceEntry.value:type_name -> google.protobuf.Timestamp
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	32, // 21: switchyard.history.v1.ExecuteRequest.git_source:type_name -> switchyard.v1.SourceDefinition
+	20, // 22: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
+	26, // 23: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
+	4,  // 24: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	33, // 25: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	34, // 26: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	34, // 27: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	34, // 28: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	4,  // 29: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	6,  // 30: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
+	7,  // 31: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
+	25, // 32: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
+	33, // 33: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	4,  // 34: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	34, // 35: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
+	34, // 36: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	4,  // 37: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	6,  // 38: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
+	34, // 39: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	35, // 40: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
+	34, // 41: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
+	0,  // 42: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
+	25, // 43: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	34, // 44: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	34, // 45: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	34, // 46: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
+	36, // 47: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
+	25, // 48: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	36, // 49: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
+	21, // 50: switchyard.history.v1.SilentNodesResponse.since:type_name -> switchyard.history.v1.SilentNodesResponse.SinceEntry
+	37, // 51: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	34, // 52: switchyard.history.v1.SilentNodesResponse.SinceEntry.value:type_name -> google.protobuf.Timestamp
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_attempt_proto_init() }
