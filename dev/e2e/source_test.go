@@ -179,8 +179,7 @@ tasks:
     spec: { command: "cat hello.txt; test $SWITCHYARD_ATTEMPT -gt 0" }
   third:
     type: shell
-    parallel: 501
-    batch: 501
+    parallel: 2
     dependsOn: [first]
     constraints: { targetNode: local-3 }
     spec: { command: "test $(cat hello.txt) = hello" }

@@ -250,8 +250,12 @@ func TestPartitionInput(t *testing.T) {
 	s.Input.ByRole, s.Input.CacheScope = "user", "all"
 	s.Input.Workflows = &historyv1.FrozenWorkflows{Environments: &historyv1.ApprovedEnvironments{Digests: map[string]string{"tools": "digest"}}}
 	s.commands.SubmittedBy = "ann"
+	s.Input.Definition.Source = &v1.SourceDefinition{Git: "file:///srv/app.git"}
 	if req, _ := s.request(0, nil); req.GetApprovedEnvironments().GetDigests()["tools"] != "digest" {
 		t.Errorf("the request covers the environments %v", req.GetApprovedEnvironments())
+	}
+	if req, _ := s.request(0, nil); req.GetGitSource() == nil {
+		t.Error("the request has no source")
 	}
 	d := s.Draft()
 	for {
@@ -262,7 +266,7 @@ func TestPartitionInput(t *testing.T) {
 		}
 		task, part := in.GetDefinition().GetTasks()["last"], in.GetPartition()
 		if len(task.GetDependsOn()) > 0 || len(part.GetParents()) != 3 || len(part.GetViews()) != 2 || len(part.GetEnds().GetOthers()) != 2 ||
-			in.GetParentFirst() != "first" || in.GetCacheScope() != "ann" || in.GetWorkflows() == nil {
+			in.GetParentFirst() != "first" || in.GetCacheScope() != "ann" || in.GetWorkflows() == nil || in.GetDefinition().GetSource() == nil {
 			t.Errorf("the input is %v", in)
 		}
 		return
