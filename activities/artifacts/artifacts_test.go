@@ -255,7 +255,11 @@ func TestWhatCannotBeAnArtifactIsRefusedByName(t *testing.T) {
 	for name, make := range map[string]func(file string) error{
 		"leads out of the artifact, to /etc/passwd": func(file string) error { return os.Symlink("/etc/passwd", file) },
 		"leads out of the artifact, to ../../x":     func(file string) error { return os.Symlink("../../x", file) },
-		"neither a file, a folder nor a link":       func(file string) error { return syscall.Mkfifo(file, 0o600) },
+		// Through other links, l/l/../.. would be above the artifact.
+		"a link to l/l/../x, which may lead out of the artifact": func(file string) error {
+			return errors.Join(os.Symlink(".", filepath.Join(filepath.Dir(file), "l")), os.Symlink("l/l/../x", file))
+		},
+		"neither a file, a folder nor a link": func(file string) error { return syscall.Mkfifo(file, 0o600) },
 	} {
 		dir, root := folder(t)
 		write(t, dir, "out/fine", []byte("x"), 0o644)
@@ -266,7 +270,11 @@ func TestWhatCannotBeAnArtifactIsRefusedByName(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, root := folder(t)
+	dir, root := folder(t)
+	write(t, dir, "names/a\n\xff", []byte("x"), 0o644)
+	if _, err := l.Save(t.Context(), key("x"), "x", "names", root); !errors.Is(err, artifacts.ErrInvalid) || !strings.Contains(err.Error(), `the name "a\n\xff" is not UTF-8; rename it`) {
+		t.Errorf("a name that is not UTF-8: %v", err)
+	}
 	for _, out := range []string{"..", "../x", "/etc/passwd"} {
 		if _, err := l.Save(t.Context(), key("x"), "x", out, root); err == nil {
 			t.Errorf("%s is stored", out)
@@ -295,6 +303,33 @@ func hostile(t *testing.T, s *store.Store, entries ...*v1.ArtifactEntry) *v1.Art
 	return &v1.Artifact{Name: "x", Digest: m.GetArtifact().GetDigest(), Manifest: key("x")}
 }
 
+// TestReadOnlyFoldersAreReplaced matters for users that are not root.
+func TestReadOnlyFoldersAreReplaced(t *testing.T) {
+	t.Parallel()
+	l := &artifacts.Library{Store: openStore(t, "mem://")}
+	from, root := folder(t)
+	write(t, from, "out/sub/file", []byte("x"), 0o444)
+	if err := os.Chmod(filepath.Join(from, "out/sub"), 0o555); err != nil {
+		t.Fatal(err)
+	}
+	a, err := l.Save(t.Context(), key("x"), "x", "out", root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, root := folder(t)
+	for range 2 {
+		if err := l.Load(t.Context(), a, root, "in"); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, sub := range []string{filepath.Join(from, "out/sub"), filepath.Join(to, "in/sub")} {
+		if info, err := os.Stat(sub); err != nil || info.Mode().Perm() != 0o555 {
+			t.Errorf("%s has the mode %v, %v", sub, info.Mode(), err)
+		}
+		_ = os.Chmod(sub, 0o755) // for the end of the test
+	}
+}
+
 func TestHostileTreesStayInTheirFolder(t *testing.T) {
 	t.Parallel()
 	const folderKind, link, hard = v1.ArtifactEntry_KIND_FOLDER, v1.ArtifactEntry_KIND_SYMLINK, v1.ArtifactEntry_KIND_HARD_LINK
@@ -309,6 +344,7 @@ func TestHostileTreesStayInTheirFolder(t *testing.T) {
 		"the root":         {{Path: "."}},
 		"through a link":   {{Path: "a", Kind: link, Target: "b"}, {Path: "a/x"}},
 		"a link up":        {{Path: "a", Kind: link, Target: "../x"}},
+		"a link by a link": {{Path: "l", Kind: link, Target: "."}, {Path: "a", Kind: link, Target: "l/../x"}},
 		"a link away":      {{Path: "a", Kind: link, Target: "/etc"}},
 		"a link to none":   {{Path: "a", Kind: link}},
 		"a hard link up":   {{Path: "a", Kind: hard, Target: "../x"}},

@@ -109,11 +109,19 @@ func (u *unpacker) prepare(tree *v1.ArtifactTree, all [][]segment) error {
 	for _, e := range tree.GetEntries() {
 		switch e.GetKind() {
 		case v1.ArtifactEntry_KIND_FOLDER:
-			if err := u.root.Mkdir(e.GetPath(), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			err := u.root.Mkdir(e.GetPath(), 0o700)
+			if err == nil {
+				continue
+			}
+			if !errors.Is(err, fs.ErrExist) {
 				return err
 			}
-			if info, err := u.root.Lstat(e.GetPath()); err != nil || !info.IsDir() {
-				return errors.Join(err, fmt.Errorf("%s already exists and is not a folder", e.GetPath()))
+			info, err := u.root.Lstat(e.GetPath())
+			if err != nil || !info.IsDir() {
+				return errors.Join(err, fmt.Errorf("%s already exists and is not a folder", shown(e.GetPath())))
+			}
+			if err := u.root.Chmod(e.GetPath(), info.Mode().Perm()|0o700); err != nil {
+				return err
 			}
 		case v1.ArtifactEntry_KIND_UNSPECIFIED:
 			if e.GetSize() == 0 {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"google.golang.org/protobuf/proto"
@@ -149,6 +150,9 @@ func (p *packer) add(name string, included bool) (matched bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if !utf8.ValidString(name) {
+		return false, invalid("the name %s is not UTF-8; rename it", shown(name))
+	}
 	if len(p.tree.Entries) == MaxEntries {
 		return false, invalid("it has more than %d files; pack them into one, such as a tar archive", MaxEntries)
 	}
@@ -164,11 +168,15 @@ func (p *packer) add(name string, included bool) (matched bool, err error) {
 		return matched || included, err
 	case mode&fs.ModeSymlink != 0:
 		e.Kind, e.Mode = v1.ArtifactEntry_KIND_SYMLINK, 0
-		if e.Target, err = p.root.Readlink(name); err == nil {
+		e.Target, err = p.root.Readlink(name)
+		if err == nil && !utf8.ValidString(e.Target) {
+			err = invalid("%s is a link to %s, which is not UTF-8; rename it", shown(name), shown(e.Target))
+		}
+		if err == nil {
 			err = checkLink(name, e.Target)
 		}
 	case !mode.IsRegular():
-		err = invalid("%s is neither a file, a folder nor a link", name)
+		err = invalid("%s is neither a file, a folder nor a link", shown(name))
 	default:
 		err = p.addFile(e, info)
 	}

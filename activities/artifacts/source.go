@@ -116,8 +116,11 @@ func (m *measure) folder(name string) error {
 		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
 			m.bytes += info.Size()
 		}
-		if m.files > m.limits.Files || m.bytes > m.limits.Bytes {
-			return fmt.Errorf("%w: with %s it has more than %d files, or more than %.3g GiB", ErrTooLarge, child, m.limits.Files, float64(m.limits.Bytes)/(1<<30))
+		if m.files > m.limits.Files {
+			return fmt.Errorf("%w: with %s it has more than %d files, folders and links", ErrTooLarge, shown(child), m.limits.Files)
+		}
+		if m.bytes > m.limits.Bytes {
+			return fmt.Errorf("%w: with %s it has more than %.3g GiB", ErrTooLarge, shown(child), float64(m.limits.Bytes)/(1<<30))
 		}
 		if entry.IsDir() {
 			if err := m.folder(child); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -126,11 +127,34 @@ func checkEntry(e *v1.ArtifactEntry, kinds map[string]v1.ArtifactEntry_Kind, isF
 	return invalid("%s is of the unknown kind %d", name, e.GetKind())
 }
 
-// checkLink returns an error if a symbolic link leads out of the artifact.
+// checkLink returns an error if a symbolic link leads out of the artifact, or could do so through another link. All folders above a link
+// are real ones, so that a ".." at the beginning of its target leads to one of them.
 func checkLink(name, target string) error {
-	leads := path.Join(path.Dir(name), target)
-	if target == "" || path.IsAbs(target) || leads == ".." || strings.HasPrefix(leads, "../") || strings.ContainsRune(target, 0) {
-		return invalid("%s is a link that leads out of the artifact, to %s", name, target)
+	above, isBelow := strings.Count(name, "/"), false
+	if target == "" || path.IsAbs(target) || strings.ContainsRune(target, 0) {
+		above = -1
+	}
+	for _, part := range strings.Split(target, "/") {
+		switch {
+		case part == "" || part == ".":
+		case part != "..":
+			isBelow = true
+		case isBelow && above >= 0:
+			return invalid("%s is a link to %s, which may lead out of the artifact; write .. only at the beginning", shown(name), shown(target))
+		default:
+			above--
+		}
+	}
+	if above < 0 {
+		return invalid("%s is a link that leads out of the artifact, to %s", shown(name), shown(target))
 	}
 	return nil
+}
+
+// shown returns a name for a message: in quotes if it would not be one line of plain text.
+func shown(name string) string {
+	if quoted := strconv.Quote(name); quoted[1:len(quoted)-1] != name {
+		return quoted
+	}
+	return name
 }

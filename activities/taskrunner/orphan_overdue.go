@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	"switchyard/activities/executor/workspace"
 )
 
 const (
@@ -171,8 +172,8 @@ func (l *orphan) endNow(ctx context.Context, exec executor.Survivor, f executor.
 	// Whatever fails here is done when a worker of the node starts.
 	dir := filepath.Dir(l.path)
 	workspaces := filepath.Join(dir, survivorsFolder)
-	_ = os.RemoveAll(filepath.Join(workspaces, filepath.Base(l.state.Workspace)))
-	_ = os.RemoveAll(l.state.TempDir)
+	_ = workspace.Remove(filepath.Join(workspaces, filepath.Base(l.state.Workspace)))
+	_ = workspace.Remove(l.state.TempDir)
 	for _, path := range []string{ending, workspaces, filepath.Join(dir, claimsFolder), dir} {
 		_ = os.Remove(path)
 	}

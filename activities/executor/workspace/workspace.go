@@ -320,8 +320,12 @@ func (w *Workspace) cleared() bool {
 	return err == nil && len(left) == 0
 }
 
-// Remove removes a directory with all content, also if it is read-only.
+// Remove removes a directory with all content, also if it is read-only. What is mounted below it is detached, and stays; if it cannot
+// be detached, nothing is removed.
 func Remove(dir string) error {
+	if err := detachMounts(dir); err != nil {
+		return fmt.Errorf("remove workspace: %w", err)
+	}
 	if os.RemoveAll(dir) == nil {
 		return nil
 	}
