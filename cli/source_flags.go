@@ -25,7 +25,7 @@ type sourceFlags struct {
 
 // add registers the flags.
 func (f *sourceFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.dir, "source", "", "folder whose files each task of type shell or container starts with (default what source in the definition says)")
+	flags.StringVar(&f.dir, "source", "", "folder whose files each task of type shell, container or subagent starts with (default what source in the definition says)")
 	flags.Float64Var(&f.limit, "source-limit-gb", 1, "largest size of that folder in GiB, with 100,000 files for each")
 }
 

@@ -27,7 +27,7 @@ const (
 	withoutNode = "is for tasks that run on a node; a task of type %s does not"
 	asksPerson  = "is for tasks that run something; a task of type %s asks a person"
 	unlimited   = "is for containers and sandboxes; a task of type %s has no process limit without one"
-	ownFiles    = "is for tasks of type shell and container; a task of type %s cannot have artifacts"
+	ownFiles    = "is for tasks of type shell, container and subagent; a task of type %s cannot have artifacts"
 	ownFolder   = "is for tasks of type shell and container; a task of type %s cannot share a folder"
 	ofMachine   = "is about the machine of a node; a task of type %s runs in a cluster"
 	ownStop     = "is for tasks of type shell, container and vps; a task of type %s is stopped in its own way"
@@ -58,7 +58,7 @@ var fieldScopes = []fieldScope{
 	}},
 	{field: "stop.signal", affects: receivesSignal, reason: "is for a program; a task of type %s without spec.init has none of its own", hint: "a virtual machine is asked to shut down, and the idle program of a container ends at once"},
 	{field: "timeout", affects: needsNode, reason: withoutNode, hint: "deadline limits the time from when it could start", typeHint: map[string]string{v1.TypeApproval: "timeout in spec limits how long it waits for an answer"}},
-	{field: "workspace", affects: KeepsFiles, reason: ownFolder, typeHint: map[string]string{v1.TypeRun: "the tasks of the child run have their own"}},
+	{field: "workspace", affects: sharesFolder, reason: ownFolder, typeHint: map[string]string{v1.TypeRun: "the tasks of the child run have their own"}},
 }
 
 // childInput is the hint that names the field that passes data to the run of a task of type run.
@@ -69,8 +69,13 @@ var ofLasting = map[string]string{v1.TypeVPS: lasting}
 
 func needsNode(task *v1.TaskDefinition) bool { return v1.NeedsNode(task.GetType()) }
 
-// KeepsFiles reports whether a task can start in a folder for files: those of its artifacts, of its workspace, and of the source of its run.
+// KeepsFiles reports whether a task can start in a folder for files: those of its artifacts, and of the source of its run.
 func KeepsFiles(task *v1.TaskDefinition) bool {
+	return sharesFolder(task) || task.GetType() == v1.TypeSubagent
+}
+
+// sharesFolder reports whether a task can share a workspace with others.
+func sharesFolder(task *v1.TaskDefinition) bool {
 	return task.GetType() == v1.TypeShell || task.GetType() == v1.TypeContainer
 }
 

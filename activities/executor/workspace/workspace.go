@@ -20,7 +20,7 @@ const (
 	contextUpdateFile = "context-update"
 	checkpointFile    = "checkpoint"
 	tempName          = "tmp"
-	filesName         = "files"
+	filesName         = "work" // also where the tools of an agent work
 )
 
 // Limits on what a task may return, in bytes.

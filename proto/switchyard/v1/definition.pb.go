@@ -65,7 +65,7 @@ type Definition struct {
 	// How long a run usually takes at most, such as "2h", from its start; waits and pauses count. A run that has not ended by
 	// then continues, and is marked as late. Empty or "0" means any time.
 	ExpectedWithin string `protobuf:"bytes,17,opt,name=expected_within,json=expectedWithin,proto3" json:"expected_within,omitempty"`
-	// Files with which each task of type shell or container starts, in a folder of its own: a SourceDefinition, or its `dir` alone.
+	// Files with which each task of type shell, container or subagent starts, in a folder of its own: a SourceDefinition, or its `dir` alone.
 	Source        *SourceDefinition `protobuf:"bytes,18,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -923,7 +923,7 @@ type TaskDefinition struct {
 	// How long the task usually takes at most, such as "30m", from when it could start to its end, including all attempts and
 	// waits. A task that has not ended by then continues, and is marked as late. Empty or "0" means any time.
 	ExpectedWithin string `protobuf:"bytes,28,opt,name=expected_within,json=expectedWithin,proto3" json:"expected_within,omitempty"`
-	// Files that the task leaves for others, and files of others that it starts with. For tasks of type shell and container.
+	// Files that the task leaves for others, and files of others that it starts with. For tasks of type shell, container and subagent.
 	Artifacts *Artifacts `protobuf:"bytes,29,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
 	// Name of a folder that the task shares with the other tasks of the run that have the same name here. They run on one node, one
 	// at a time, and start in that folder, which lasts until the run ends. For tasks of type shell and container.
