@@ -44,7 +44,7 @@ func identityFilters() []filter {
 		{"allowedNodes",
 			func(v *view) bool {
 				allowed := v.constraints.GetAllowedNodes()
-				return len(allowed) == 0 || slices.Contains(allowed, v.n.name)
+				return len(allowed) == 0 || v.workspace != nil || slices.Contains(allowed, v.n.name)
 			},
 			func(*view) phrase { return phrase{verb: is, object: "not among the allowed nodes"} },
 		},

@@ -65,6 +65,18 @@ func TestFilters(t *testing.T) {
 		"not allowed": {node: aNode("a"), static: true,
 			change: constrained(func(c *v1.Constraints) { c.AllowedNodes = []string{"b"} }),
 			reason: "a is not among the allowed nodes"},
+		"large enough for its workspace": {node: aNode("a", gpus(2)), change: func(r *historyv1.TaskRequest) {
+			r.Later = &v1.Resources{Cores: new(4.0), MemoryMb: 1, Gpus: 2}
+		}},
+		"too small for its workspace": {node: aNode("a"), static: true, change: func(r *historyv1.TaskRequest) {
+			r.Later = &v1.Resources{Cores: new(4.5)}
+		}, reason: "a has 4 cores of 4.5 that other tasks of the workspace ask"},
+		"too few GPUs for its workspace": {node: aNode("a", gpus(1)), static: true, change: func(r *historyv1.TaskRequest) {
+			r.Later = &v1.Resources{Gpus: 2}
+		}, reason: "a has 1 GPU of 2 that other tasks of the workspace ask"},
+		"too little memory for its workspace": {node: aNode("a"), static: true, change: func(r *historyv1.TaskRequest) {
+			r.Later = &v1.Resources{MemoryMb: 1 << 30}
+		}, reason: "a has 8192 MiB of memory, of 1073741824 that other tasks of the workspace ask"},
 		"forbidden": {node: aNode("a"), static: true,
 			change: constrained(func(c *v1.Constraints) { c.ForbiddenNodes = []string{"a"} }), reason: "a is forbidden"},
 		"allowed and forbidden": {node: aNode("a"), static: true,

@@ -43,6 +43,11 @@ func needOf(req *historyv1.TaskRequest, target Target) need {
 	return n
 }
 
+// laterOf returns what other tasks need of the node of a request.
+func laterOf(res *v1.Resources) need {
+	return need{milliCores: thousandthsOf(res.GetCores()), memoryMB: int64(res.GetMemoryMb()), gpus: int(res.GetGpus())}
+}
+
 // thousandthsOf converts cores to thousandths and rounds up. It tolerates the error of decimal
 // fractions: 1.1 cores must not become 1101 thousandths.
 func thousandthsOf(cores float64) int64 { return int64(math.Ceil(cores*1000 - 1e-6)) }

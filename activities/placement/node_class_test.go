@@ -42,6 +42,7 @@ func traitRequests() []*historyv1.TaskRequest {
 		con(func(c *v1.Constraints) { c.AnyLabels = []string{label} })
 	}
 	con(func(c *v1.Constraints) { c.AvoidGaming = true })
+	add(func(r *historyv1.TaskRequest) { r.Later = &v1.Resources{Cores: new(4.0), MemoryMb: 16, Gpus: 1} })
 	for _, wanted := range []map[string]string{{"k1": "v1"}, {"k2": "v2"}, {"k3": "v3"}, {v1.QEMUCapability: "true"}} {
 		con(func(c *v1.Constraints) { c.RequiresCapabilities = wanted })
 	}

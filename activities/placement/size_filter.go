@@ -35,6 +35,12 @@ func totalFilters() []filter {
 				return phrase{verb: has, object: mebibytes(v.n.now.memoryMB) + " of memory, " + number(v.leastMemory()) + " asked"}
 			},
 		},
+		{"workspaceSize",
+			func(v *view) bool { return v.laterLack() == "" },
+			func(v *view) phrase {
+				return phrase{verb: has, object: v.laterLack() + " that other tasks of the workspace ask"}
+			},
+		},
 		{"disk",
 			func(v *view) bool { return v.constraints.GetMinDiskGb() <= v.n.snap.GetDisk().GetTotalGb() },
 			func(v *view) phrase {
@@ -47,6 +53,19 @@ func totalFilters() []filter {
 			func(v *view) phrase { return v.numaLack() },
 		},
 	}
+}
+
+// laterLack returns what the node lacks for tasks that must run where this one does, or "".
+func (v *view) laterLack() string {
+	switch {
+	case v.later.gpus > len(v.n.gpus):
+		return count(len(v.n.gpus), "GPU") + " of " + number(v.later.gpus)
+	case v.later.milliCores > v.n.now.milliCores:
+		return cores(v.n.now.milliCores) + " of " + thousandths(v.later.milliCores)
+	case v.later.memoryMB > v.n.now.memoryMB:
+		return mebibytes(v.n.now.memoryMB) + " of memory, of " + number(v.later.memoryMB)
+	}
+	return ""
 }
 
 // numaLack returns why the node lacks the requested NUMA node, or an empty phrase if that NUMA node

@@ -26,6 +26,7 @@ type spec struct {
 	runID       string // used for the limit of tasks per run and node
 	// workspace is the folder that the task shares, which is on one node, or nil.
 	workspace *historyv1.PlacedWorkspace
+	later     need // what tasks need that must run on the same node
 }
 
 // newSpec returns what a request of a run asks for. ask is the key of specKeys.
@@ -49,6 +50,7 @@ func newSpec(runID string, req *historyv1.TaskRequest, ask string) spec {
 		avoid:       req.GetAvoidNodes(),
 		runID:       runID,
 		workspace:   req.GetWorkspace(),
+		later:       laterOf(req.GetLater()),
 	}
 }
 
@@ -64,6 +66,7 @@ func specKeys(runID string, req *historyv1.TaskRequest) (ask, class string) {
 		Container:   req.GetContainer(),
 		Needs:       req.GetNeeds(),
 		Workspace:   req.GetWorkspace(),
+		Later:       req.GetLater(),
 	})
 	if err != nil {
 		b = []byte(req.String())

@@ -40,6 +40,12 @@ func (s *sight) workspace(task *v1.TaskDefinition, p *source.Path) {
 
 // AddNeeds adds to the request of the first task of a workspace what another of its tasks needs of the node.
 func AddNeeds(req *historyv1.TaskRequest, other *v1.TaskDefinition) {
+	if res := other.GetResources(); res != nil {
+		most := proto.CloneOf(cmp.Or(req.Later, &v1.Resources{Cores: new(float64)}))
+		*most.Cores = max(*most.Cores, res.GetCores())
+		most.MemoryMb, most.Gpus = max(most.MemoryMb, res.GetMemoryMb()), max(most.Gpus, res.GetGpus())
+		req.Later = most
+	}
 	more := Constraints(other)
 	c := cloneOrNew(req.GetConstraints())
 	c.RequiresExecutors = merge(c.GetRequiresExecutors(), more.GetRequiresExecutors())

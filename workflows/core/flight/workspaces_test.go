@@ -55,12 +55,17 @@ var completed = Answer{Kind: Answered, Response: &historyv1.ExecuteResponse{Stat
 // TestTasksOfAWorkspaceFollowTheFirst checks that tasks that are ready at once run one after the other, where the first one ran.
 func TestTasksOfAWorkspaceFollowTheFirst(t *testing.T) {
 	t.Parallel()
-	p := begin(t, sharing("a", "b:container", "c"))
+	def := sharing("a", "b:container", "c")
+	def.Tasks["b"].Resources, def.Tasks["c"].Resources = &v1.Resources{Cores: proto.Float64(8)}, &v1.Resources{MemoryMb: 512, Gpus: 1}
+	p := begin(t, def)
 	p.admit()
 	p.heard("all are ready", "Wait b: waits for task a, which uses workspace w", "Wait c: waits for task a, which uses workspace w")
 	req, text := p.seeks()
 	if text != "a" || req.GetRequests()[0].GetConstraints().GetRequiresExecutors()[0] != v1.TypeContainer {
 		t.Fatalf("the run asks for %v", req)
+	}
+	if later := req.GetRequests()[0].GetLater(); later.GetCores() != 8 || later.GetMemoryMb() != 512 || later.GetGpus() != 1 {
+		t.Errorf("the node must have %v", later)
 	}
 	p.runOn("n")
 	if w := p.WorkspaceOf(1); w.GetName() != "w" || w.GetUsed() {

@@ -145,7 +145,10 @@ type TaskRequest struct {
 	// What else the task needs of its node; absent if nothing.
 	Needs *TaskNeeds `protobuf:"bytes,12,opt,name=needs,proto3" json:"needs,omitempty"`
 	// Where the task finds the folder that it shares; absent if any node will do.
-	Workspace     *PlacedWorkspace `protobuf:"bytes,13,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	Workspace *PlacedWorkspace `protobuf:"bytes,13,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	// The most that another task takes of each resource that will have to run on the same node; absent if nothing has to. The node
+	// must have it, though not free now.
+	Later         *v1.Resources `protobuf:"bytes,14,opt,name=later,proto3" json:"later,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -267,6 +270,13 @@ func (x *TaskRequest) GetNeeds() *TaskNeeds {
 func (x *TaskRequest) GetWorkspace() *PlacedWorkspace {
 	if x != nil {
 		return x.Workspace
+	}
+	return nil
+}
+
+func (x *TaskRequest) GetLater() *v1.Resources {
+	if x != nil {
+		return x.Later
 	}
 	return nil
 }
@@ -1080,7 +1090,7 @@ const file_switchyard_history_v1_placement_proto_rawDesc = "" +
 	"\breleased\x18\x03 \x03(\v2\x1f.switchyard.history.v1.ClaimRefR\breleased\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12\"\n" +
 	"\facknowledged\x18\x05 \x01(\x03R\facknowledged\x12\x14\n" +
-	"\x05chain\x18\x06 \x01(\tR\x05chain\"\xde\x04\n" +
+	"\x05chain\x18\x06 \x01(\tR\x05chain\"\x8e\x05\n" +
 	"\vTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
@@ -1096,7 +1106,8 @@ const file_switchyard_history_v1_placement_proto_rawDesc = "" +
 	" \x01(\x05R\brefusals\x12C\n" +
 	"\tcontainer\x18\v \x01(\v2%.switchyard.history.v1.ContainerNeedsR\tcontainer\x126\n" +
 	"\x05needs\x18\f \x01(\v2 .switchyard.history.v1.TaskNeedsR\x05needs\x12D\n" +
-	"\tworkspace\x18\r \x01(\v2&.switchyard.history.v1.PlacedWorkspaceR\tworkspace\"M\n" +
+	"\tworkspace\x18\r \x01(\v2&.switchyard.history.v1.PlacedWorkspaceR\tworkspace\x12.\n" +
+	"\x05later\x18\x0e \x01(\v2\x18.switchyard.v1.ResourcesR\x05later\"M\n" +
 	"\x0fPlacedWorkspace\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -1204,18 +1215,19 @@ var file_switchyard_history_v1_placement_proto_depIdxs = []int32{
 	3,  // 6: switchyard.history.v1.TaskRequest.container:type_name -> switchyard.history.v1.ContainerNeeds
 	4,  // 7: switchyard.history.v1.TaskRequest.needs:type_name -> switchyard.history.v1.TaskNeeds
 	2,  // 8: switchyard.history.v1.TaskRequest.workspace:type_name -> switchyard.history.v1.PlacedWorkspace
-	16, // 9: switchyard.history.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
-	7,  // 10: switchyard.history.v1.PlaceResponse.assigned:type_name -> switchyard.history.v1.Assignment
-	8,  // 11: switchyard.history.v1.PlaceResponse.waiting:type_name -> switchyard.history.v1.Waiting
-	1,  // 12: switchyard.history.v1.ExplainRequest.request:type_name -> switchyard.history.v1.TaskRequest
-	1,  // 13: switchyard.history.v1.ExplainRequest.more:type_name -> switchyard.history.v1.TaskRequest
-	17, // 14: switchyard.history.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	11, // 15: switchyard.history.v1.ExplainResponse.more:type_name -> switchyard.history.v1.ExplainResponse
-	16, // [16:16] is the sub-list for method output_type
-	16, // [16:16] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	13, // 9: switchyard.history.v1.TaskRequest.later:type_name -> switchyard.v1.Resources
+	16, // 10: switchyard.history.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
+	7,  // 11: switchyard.history.v1.PlaceResponse.assigned:type_name -> switchyard.history.v1.Assignment
+	8,  // 12: switchyard.history.v1.PlaceResponse.waiting:type_name -> switchyard.history.v1.Waiting
+	1,  // 13: switchyard.history.v1.ExplainRequest.request:type_name -> switchyard.history.v1.TaskRequest
+	1,  // 14: switchyard.history.v1.ExplainRequest.more:type_name -> switchyard.history.v1.TaskRequest
+	17, // 15: switchyard.history.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	11, // 16: switchyard.history.v1.ExplainResponse.more:type_name -> switchyard.history.v1.ExplainResponse
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_placement_proto_init() }
