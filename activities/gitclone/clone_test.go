@@ -80,6 +80,9 @@ func TestRefsLeadToTheirCommits(t *testing.T) {
 			t.Errorf("%q: %q of %s, %v", ref, text, commit, err)
 		}
 	}
+	if _, _, err := fetch(t, gitclone.Clone{URL: "file://" + bare + "x", AllowsFile: true}); !errors.Is(err, gitclone.ErrNoRepository) {
+		t.Errorf("no repository: %v", err)
+	}
 	for _, ref := range []string{"none", strings.Repeat("a", 40)} {
 		if _, _, err := fetch(t, gitclone.Clone{URL: "file://" + bare, Ref: ref, AllowsFile: true}); !errors.Is(err, gitclone.ErrNoRef) {
 			t.Errorf("%s: %v", ref, err)
@@ -128,8 +131,32 @@ func TestTokenOpensARepository(t *testing.T) {
 	}
 	for _, secret := range []string{"", "another-token"} {
 		from.Secret = secret
-		if _, _, err := fetch(t, from); err == nil || secret != "" && strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), "Authentication failed") && !strings.Contains(err.Error(), "could not read Username") {
+		if _, _, err := fetch(t, from); !errors.Is(err, gitclone.ErrDenied) || secret != "" && strings.Contains(err.Error(), secret) {
 			t.Errorf("with the token %q: %v", secret, err)
+		}
+	}
+}
+
+// TestSilentServerIsLeft reaches a server that never answers: git ends with all that it has started.
+func TestSilentServerIsLeft(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{}, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+		asked <- struct{}{}
+	}))
+	defer server.Close()
+	ticks := 0
+	_, _, err := fetch(t, gitclone.Clone{URL: server.URL + "/app.git", Silence: 2 * time.Second, Progress: func() { ticks++ }})
+	if !errors.Is(err, gitclone.ErrSilent) || !strings.Contains(err.Error(), server.URL) || ticks == 0 {
+		t.Errorf("after %d ticks: %v", ticks, err)
+	}
+	for range 2 { // the request has come, and its connection is closed
+		select {
+		case <-asked:
+		case <-time.After(20 * time.Second):
+			t.Fatal("the program that speaks to the server is still there")
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (w *work) notLoaded(ctx context.Context, what string, err error) (*historyv
 		return nil, err
 	}
 	reason := v1.ReasonArtifacts
-	for _, hopeless := range []error{errNoArtifact, errExpired, errUnlisted, errSource, gitclone.ErrNoRef, artifacts.ErrInvalid, store.ErrNotFound} {
+	for _, hopeless := range []error{errNoArtifact, errExpired, errUnlisted, errSource, gitclone.ErrNoRef, gitclone.ErrNoRepository, gitclone.ErrDenied, artifacts.ErrInvalid, store.ErrNotFound} {
 		if errors.Is(err, hopeless) {
 			reason = v1.ReasonBadSpec
 		}

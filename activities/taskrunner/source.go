@@ -80,6 +80,9 @@ func (w *work) clone(ctx context.Context, m *member, secret string, progress fun
 	_, hasShell := n.Executors[v1.TypeShell]
 	from := gitclone.Clone{URL: source.GetGit(), Ref: source.GetRef(), Secret: secret, AllowsFile: hasShell, Progress: progress}
 	commit, err := from.Into(ctx, dir, scratch)
+	if errors.Is(err, gitclone.ErrDenied) {
+		err = fmt.Errorf("source.secret: %w", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +94,7 @@ func (w *work) clone(ctx context.Context, m *member, secret string, progress fun
 	if source.GetPath() != "" {
 		sub, err := root.OpenRoot(source.GetPath())
 		if err != nil {
-			return nil, fmt.Errorf("%w: commit %s of %s: %w", errSource, commit, source.GetGit(), err)
+			return nil, fmt.Errorf("%w: commit %s of %s has no folder %s", errSource, commit, source.GetGit(), source.GetPath())
 		}
 		defer sub.Close()
 		root = sub
