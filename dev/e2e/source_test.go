@@ -209,7 +209,7 @@ tasks:
 		t.Fatal(err)
 	}
 	wrong, _ := s.do(t, 0, "submit", file)
-	if run := s.End(t, strings.TrimSpace(wrong)); run.State != "failed" || run.Tasks["first"].Reason != "bad_spec" || !strings.Contains(run.Tasks["first"].Error, "no such branch, tag or commit") {
+	if run := s.End(t, strings.TrimSpace(wrong)); run.State != "failed" || run.Tasks["first"].Reason != "bad_spec" || !strings.Contains(run.Tasks["first"].Error, "no such branch or tag") {
 		t.Errorf("with a wrong ref: %s, %+v", run.State, run.Tasks["first"])
 	}
 }
