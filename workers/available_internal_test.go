@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -34,6 +36,8 @@ func TestAvailable(t *testing.T) {
 }
 
 func TestCapabilitiesFollowWhatTheNodeFinds(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin)
 	given := map[string]string{"gpu": "nvidia"}
 	var ids, names []string
 	cfg := NodeConfig{
@@ -56,5 +60,11 @@ func TestCapabilitiesFollowWhatTheNodeFinds(t *testing.T) {
 	}
 	if got := withFound(t.Context(), NodeConfig{Capabilities: given}); len(got) != 3 || got["artifacts"] != "true" || len(given) != 1 {
 		t.Errorf("a node that finds nothing has %v", got)
+	}
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := withFound(t.Context(), cfg); got["git"] != "true" {
+		t.Errorf("a node with git has %v", got)
 	}
 }
