@@ -133,7 +133,7 @@ func TestTreeArrivesAsItWas(t *testing.T) {
 	for i := range 300 {
 		write(t, from, fmt.Sprintf("build/many/%03d.txt", i), noise(i*200, uint64(i)), 0o644)
 	}
-	for i := range 8 { // some of which two chunks hold
+	for i := range 8 { // some span two chunks
 		write(t, from, fmt.Sprintf("build/odd/%d", i), noise(3<<19, uint64(i)), 0o644)
 	}
 	write(t, from, "beside", []byte("not in it"), 0o644)

@@ -76,7 +76,7 @@ func (l *Library) SaveCommit(ctx context.Context, draft, key, commit string, roo
 	return l.Find(ctx, key)
 }
 
-// Find returns the artifact whose manifest has a key. The error is store.ErrNotFound if there is none.
+// Find returns the artifact with a manifest under a key. The error is store.ErrNotFound if there is none.
 func (l *Library) Find(ctx context.Context, key string) (*v1.Artifact, error) {
 	m := &v1.ArtifactManifest{}
 	if err := l.retry(ctx, func() error { return l.Store.GetMessage(ctx, key, m) }); err != nil {
