@@ -39,6 +39,7 @@ type nodeFlags struct {
 	artifactCacheGB int64
 	offlineAfter    time.Duration
 	drainTimeout    time.Duration // the value before the flags are read is the default
+	terms           termsFlags
 	gaming          gamingFlags
 	containers      containerFlags
 	agents          agentFlags
@@ -61,6 +62,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.Int64Var(&n.maxOutputMB, "max-output-mb", 256, "maximum size of an attempt's log, in MiB")
 	f.DurationVar(&n.offlineAfter, "offline-after", 15*time.Second, "how long a node may be silent before it counts as offline")
 	f.DurationVar(&n.drainTimeout, "drain-timeout", n.drainTimeout, "how long running tasks may continue when the node stops, before they move to another node")
+	n.terms.add(f)
 	n.gaming.add(f)
 	n.containers.add(f)
 	n.agents.add(f)
@@ -123,6 +125,10 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 	if err := checkFolder("temp-dir", n.localTempDir); err != nil {
 		return nil, err
 	}
+	terms, err := n.terms.terms()
+	if err != nil {
+		return nil, err
+	}
 	gaming, err := n.gaming.rules()
 	if err != nil {
 		return nil, err
@@ -162,7 +168,7 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 			return nil, exit.Usagef("--name %q: use at most 63 of a-z, 0-9, '.' and '-', such as %s", name, near)
 		}
 		nodes = append(nodes, stack.NodeConfig{
-			Name: name, Labels: n.labels, Capabilities: capabilities,
+			Name: name, Labels: n.labels, Capabilities: capabilities, Terms: terms,
 			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, ScratchDir: n.scratchDir, LocalTempDir: n.localTempDir, PassEnv: n.passEnv, Secrets: allowed, MaxOutput: n.maxOutputMB << 20, ArtifactCache: n.artifactCacheGB << 30,
 			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers, Agents: agents, Kube: kube, VMs: vms,
 		})
@@ -190,7 +196,7 @@ func checkNewFolder(flag, dir string) error {
 }
 
 // onlyLocal lists the flags that make no sense for a run on a gateway.
-var onlyLocal = slices.Concat([]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "gaming-process", "gaming-gpu-load",
+var onlyLocal = slices.Concat([]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "only-for", "reserve-for", "gaming-process", "gaming-gpu-load",
 	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb", "artifact-quota-gb"}, agentFlagNames, kubeFlagNames)
 
 // refuseLocal returns an error if a flag describes nodes of this process.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"switchyard/activities/environments"
+	"switchyard/activities/registry"
 	"switchyard/activities/signing"
 	"switchyard/gateway/definitions"
 	"switchyard/gateway/explanation"
@@ -51,7 +52,7 @@ func newShared(config Config, stored definitions.Library) shared {
 		events:  runevents.New(reader, index, config.Store, config.Logger),
 		submitter: &submission.Submitter{
 			Client: config.Client, Store: config.Store, Reader: reader, Index: index, ApproveUserRuns: config.ApproveUserRuns,
-			Definitions: definitions.Checker{Library: stored, Environments: environments.New(config.Store), Targets: config.Targets, Defaults: config.Defaults}, Now: config.Now, Log: config.Logger,
+			Definitions: definitions.Checker{Library: stored, Environments: environments.New(config.Store), Targets: config.Targets, Nodes: registry.New(config.Client).In(config.Namespace), Defaults: config.Defaults}, Now: config.Now, Log: config.Logger,
 		},
 		signer:   signing.New(config.Store, config.Now),
 		stopping: make(chan struct{}),

@@ -30,6 +30,7 @@ import (
 	"switchyard/activities/taskrunner"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
+	"switchyard/workflows/policy"
 )
 
 // NodeConfig configures a node. Client, Store, Logger, Name, Machine, Executors and ScratchDir are required.
@@ -43,6 +44,8 @@ type NodeConfig struct {
 	Name         string
 	Labels       []string
 	Capabilities map[string]string
+	// Terms are the terms on which the node takes tasks.
+	Terms *v1.NodeTerms
 	// Sessions returns the live agent sessions on the machine, which each heartbeat reports as capabilities. It may be
 	// nil.
 	Sessions func(context.Context) []string
@@ -427,7 +430,8 @@ func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.
 	if dir == "" {
 		dir = "."
 	}
-	probe := node.NewProbe(node.ProbeOptions{Dir: dir, Machine: cfg.Machine, Labels: cfg.Labels, Gaming: cfg.Gaming, Logger: cfg.Logger})
+	labels := slices.Concat(cfg.Labels, policy.ReservedLabels(cfg.Terms.GetKeptFor()))
+	probe := node.NewProbe(node.ProbeOptions{Dir: dir, Machine: cfg.Machine, Labels: labels, Gaming: cfg.Gaming, Logger: cfg.Logger})
 	machine := machineID()
 	return func(ctx context.Context) *v1.NodeSnapshot {
 		s := probe.Snapshot(ctx)
@@ -437,6 +441,7 @@ func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.
 		s.Machine = machine
 		s.MetricsUrl = cfg.MetricsURL
 		s.Containers = cfg.Containers
+		s.Terms = cfg.Terms
 		if cfg.Support != nil {
 			s.Support = cfg.Support()
 		}

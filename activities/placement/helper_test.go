@@ -56,6 +56,10 @@ func labels(l ...string) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) { n.Labels = l }
 }
 
+func keptFor(taints ...string) func(*v1.NodeSnapshot) {
+	return func(n *v1.NodeSnapshot) { n.Terms = &v1.NodeTerms{KeptFor: taints} }
+}
+
 func slots(k int32) func(*v1.NodeSnapshot) {
 	return func(n *v1.NodeSnapshot) { n.MaxParallel = k }
 }

@@ -100,6 +100,7 @@ func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
 		flag(m.GetReadOnly())
 	}
 	flag(s.GetGaming())
+	list(s.GetTerms().GetKeptFor())
 	flag(offline)
 	if s.GetSupport() == nil {
 		return b

@@ -17,6 +17,7 @@ func traitNode() *v1.NodeSnapshot {
 		n.Executors, n.Gaming = []string{"shell", "docker"}, true
 		n.Capabilities = map[string]string{"k1": "v1", "k2": "v2"}
 		n.Withheld = map[string]string{"qemu": "no KVM", v1.WithheldQEMU: "no KVM"}
+		n.Terms = &v1.NodeTerms{KeptFor: []string{"gpu", "label=l2"}}
 		n.Containers = &v1.ContainerPolicy{
 			Privileged: true, HostNetwork: true, Command: "run", Capabilities: []string{"NET_ADMIN"},
 			Mounts: []*v1.MountRule{{Path: "/data"}, {Path: "/read", ReadOnly: true}},
@@ -42,6 +43,9 @@ func traitRequests() []*historyv1.TaskRequest {
 		con(func(c *v1.Constraints) { c.AnyLabels = []string{label} })
 	}
 	con(func(c *v1.Constraints) { c.AvoidGaming = true })
+	for _, tolerated := range [][]string{{"gpu", "l2"}, {"gpu"}, {"l2"}} {
+		con(func(c *v1.Constraints) { c.Tolerates = tolerated })
+	}
 	add(func(r *historyv1.TaskRequest) { r.Later = &v1.Resources{Cores: new(4.0), MemoryMb: 16, Gpus: 1} })
 	for _, wanted := range []map[string]string{{"k1": "v1"}, {"k2": "v2"}, {"k3": "v3"}, {v1.QEMUCapability: "true"}} {
 		con(func(c *v1.Constraints) { c.RequiresCapabilities = wanted })
@@ -261,7 +265,7 @@ func TestTraitFiltersTellApartOnlyNodesOfDifferentClasses(t *testing.T) {
 	}
 	// The test finds a forgotten trait only if its requests depend on all traits, by all filters.
 	for _, field := range []string{
-		"state", "labels", "executors", "capabilities", "withheld", "gaming", "cpu.cores", "memory.total_mb", "disk.total_gb",
+		"state", "labels", "executors", "capabilities", "withheld", "gaming", "terms.kept_for", "cpu.cores", "memory.total_mb", "disk.total_gb",
 		"gpus", "gpus.index", "numa", "numa.index", "numa.cpus", "numa.memory_total_mb",
 		"containers.command", "containers.privileged", "containers.host_network", "containers.capabilities",
 		"containers.mounts.path", "containers.mounts.read_only",

@@ -75,6 +75,12 @@ func traitFilters() []filter {
 				return phrase{verb: does, object: "not offer " + strings.Join(v.unsupported(), ", nor ")}
 			},
 		},
+		{"keptFor",
+			func(v *view) bool { return len(v.keptFrom()) == 0 },
+			func(v *view) phrase {
+				return phrase{verb: is, object: "kept for " + strings.Join(v.keptFrom(), ", and for ")}
+			},
+		},
 		{offlineFilter,
 			func(v *view) bool { return v.n.state != v1.NodeOffline },
 			func(v *view) phrase { return phrase{verb: is, object: v.n.stateObject()} },
@@ -151,6 +157,15 @@ func (v *view) refusals() []string {
 // unsupported returns what else the request needs and the node does not offer.
 func (v *view) unsupported() []string {
 	return policy.Unsupported(v.n.snap.GetSupport(), v.needs, v.n.snap.GetContainers().GetCommand())
+}
+
+// keptFrom returns what the node is kept for that the request neither asks for nor tolerates. A workspace keeps its node.
+func (v *view) keptFrom() []string {
+	keptFor := v.n.snap.GetTerms().GetKeptFor()
+	if len(keptFor) == 0 || v.workspace != nil {
+		return nil
+	}
+	return policy.KeptFrom(keptFor, v.constraints, v.need.gpus > 0 || v.later.gpus > 0)
 }
 
 // missingGPUs returns the requested GPU indices that the node does not have.

@@ -127,6 +127,20 @@ func (r *Registry) Names(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(records)), err
 }
 
+// KeptFor returns what the registered nodes are kept for, sorted.
+func (r *Registry) KeptFor(ctx context.Context) ([]string, error) {
+	records, err := r.Records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, record := range records {
+		all = append(all, record.GetRegistration().GetSnapshot().GetTerms().GetKeptFor()...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
 // Records returns the records of the registered nodes by name. It reads visibility, so that new nodes and changes
 // appear with a delay.
 func (r *Registry) Records(ctx context.Context) (map[string]*historyv1.NodeRecord, error) {

@@ -124,6 +124,8 @@ type NodeConfig struct {
 	// KeepOnStop leaves attempts running for the next worker of the node where a keeper enforces their leases. The others
 	// drain.
 	KeepOnStop bool
+	// Terms are the terms on which the node takes tasks.
+	Terms *v1.NodeTerms
 	// Gaming holds the rules that detect that a user plays a game on the machine. nil means the defaults.
 	Gaming *node.GamingRules
 	// Containers sets what containers may do on the node. All nodes of a process share the setting.

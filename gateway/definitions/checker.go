@@ -38,11 +38,18 @@ type Targets interface {
 	List(ctx context.Context) ([]*v1.NotificationTarget, []string, error)
 }
 
+// Nodes is the registry of nodes. It is safe for concurrent use.
+type Nodes interface {
+	// KeptFor returns what the nodes are kept for, sorted.
+	KeptFor(ctx context.Context) ([]string, error)
+}
+
 // Checker reads and checks definitions. It is safe for concurrent use.
 type Checker struct {
 	Library      Library
 	Environments Environments
 	Targets      Targets
+	Nodes        Nodes
 	// Defaults are the settings of tasks that do not set their own.
 	Defaults definition.RunDefaults
 }

@@ -75,6 +75,38 @@ func (f fakeTargets) List(context.Context) (all []*v1.NotificationTarget, warnin
 	return all, nil, nil
 }
 
+type fakeNodes []string
+
+func (f fakeNodes) KeptFor(context.Context) ([]string, error) { return f, nil }
+
+// TestTolerationsWithoutNodesAreWarnedOf checks that each word is named once, at its first place.
+func TestTolerationsWithoutNodesAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	c := Checker{Nodes: fakeNodes{"gpu", "label=training"}}
+	checked, err := c.Parse(nil, "t.yaml", `name: t
+tasks:
+  a: { type: shell, spec: { command: x }, constraints: { tolerates: [gpu, training] } }
+  b: { type: shell, spec: { command: x }, constraints: { tolerates: [trainign] } }
+  c: { type: shell, spec: { command: x }, constraints: { tolerates: [trainign, night] } }
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := c.WarnOfTolerations(t.Context(), checked.Tolerated).Error()
+	for _, want := range []string{"t.yaml:4:70: no node is kept for \"trainign\"", "did you mean training?", "t.yaml:5:80: no node is kept for \"night\"", "--reserve-for label=night"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+	if strings.Count(got, "no node is kept for") != 2 {
+		t.Error(got)
+	}
+	c.Nodes = fakeNodes{}
+	if got := c.WarnOfTolerations(t.Context(), checked.Tolerated[:1]).Error(); !strings.Contains(got, "--only-for gpu") {
+		t.Error(got)
+	}
+}
+
 func TestUnknownTargetsAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	c := Checker{Targets: fakeTargets{"ops", "team"}}

@@ -2,5 +2,5 @@
 // fills in the defaults of the fleet, and finds references to workflows that are not stored.
 //
 // Of this module it may import proto, activities/executor, activities/library, gateway/rpcerror, workflows/definition,
-// workflows/definition/source and workflows/nearest.
+// workflows/definition/source, workflows/nearest and workflows/policy.
 package definitions

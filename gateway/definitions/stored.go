@@ -18,6 +18,7 @@ import (
 	"switchyard/workflows/definition"
 	"switchyard/workflows/definition/source"
 	"switchyard/workflows/nearest"
+	"switchyard/workflows/policy"
 )
 
 // workflowNameText matches valid workflow names.
@@ -92,6 +93,39 @@ func (c Checker) WarnOfTargets(ctx context.Context, places []definition.StoredRe
 		problem.Message = "no notification target is stored under the name " + source.Quote(place.Name) + "; messages to it wait for one"
 		if problem.Hint = nearest.DidYouMean(place.Name, stored); problem.Hint == "" {
 			problem.Hint = "`switchyard notifications put " + place.Name + " --type TYPE --from-file FILE` stores it"
+		}
+		problems = append(problems, problem)
+	}
+	return problems
+}
+
+// WarnOfTolerations returns a problem for each word in `tolerates` for which no node is kept. It returns none if the nodes cannot be
+// listed.
+func (c Checker) WarnOfTolerations(ctx context.Context, places []definition.StoredReference) source.Problems {
+	if len(places) == 0 {
+		return nil
+	}
+	taints, err := c.Nodes.KeptFor(ctx)
+	if err != nil {
+		return nil
+	}
+	var words []string
+	for _, taint := range taints {
+		words = append(words, policy.TolerationOf(taint))
+	}
+	var problems source.Problems
+	for _, place := range places {
+		if slices.Contains(words, place.Name) {
+			continue
+		}
+		problem := proto.CloneOf(place.Place)
+		problem.Message = "no node is kept for " + source.Quote(place.Name) + ", so that tolerating it has no effect"
+		switch problem.Hint = nearest.DidYouMean(place.Name, words); {
+		case problem.Hint != "":
+		case place.Name == policy.GPUTaint:
+			problem.Hint = "`switchyard worker --only-for gpu` keeps a node for tasks with a GPU"
+		default:
+			problem.Hint = "`switchyard worker --reserve-for label=" + place.Name + "` keeps a node for a label"
 		}
 		problems = append(problems, problem)
 	}

@@ -100,7 +100,8 @@ func (s *Submitter) Prepare(ctx context.Context, req *v1.SubmitRunRequest) (*his
 	in := &historyv1.RunInput{
 		Definition: def, Input: input, References: references, Options: s.Definitions.Defaults.FillOptions(req.GetOptions()), Batch: req.GetBatch(),
 	}
-	return in, slices.Concat(checked.Warnings, unusedSchedule(req, checked), s.Definitions.WarnOfTargets(ctx, checked.Told)), s.recordSubmitter(ctx, in)
+	return in, slices.Concat(checked.Warnings, unusedSchedule(req, checked), s.Definitions.WarnOfTargets(ctx, checked.Told),
+		s.Definitions.WarnOfTolerations(ctx, checked.Tolerated)), s.recordSubmitter(ctx, in)
 }
 
 // recordSubmitter records the caller in the input of a run, along with the consequences of the caller's role.

@@ -71,6 +71,9 @@ func constraintTexts(c *v1.Constraints, target placement.Target, container *hist
 	if c.GetAvoidGaming() {
 		add("no gaming")
 	}
+	for _, word := range c.GetTolerates() {
+		add("tolerates %s", word)
+	}
 	for _, kind := range c.GetRequiresExecutors() {
 		add("runs %s tasks", kind)
 	}

@@ -33,12 +33,12 @@ func TestDemandMatchesThePlacementRequest(t *testing.T) {
 		},
 		"constraints": {
 			&v1.TaskDefinition{Type: v1.TypeShell, Constraints: &v1.Constraints{
-				NodeLabels: []string{"ssd", "eu"}, AnyLabels: []string{"a", "b"}, MinMemoryMb: 100, MinDiskGb: 1.5, RequiresGpu: true, AvoidGaming: true,
+				NodeLabels: []string{"ssd", "eu"}, AnyLabels: []string{"a", "b"}, MinMemoryMb: 100, MinDiskGb: 1.5, RequiresGpu: true, AvoidGaming: true, Tolerates: []string{"gpu"},
 				AllowedNodes: []string{"n1", "n2"}, ForbiddenNodes: []string{"n3"}, RequiresExecutors: []string{"container"},
 				RequiresCapabilities: map[string]string{"z": "1", "gpu": "nvidia"}, MaxParallelPerNode: 3,
 			}},
 			&v1.TaskDemand{Cores: 1, Gpus: 1, Constraints: []string{
-				"node n1 or n2", "not node n3", "label ssd", "label eu", "label a or b", "no gaming", "runs container tasks", "capability gpu=nvidia", "capability z=1",
+				"node n1 or n2", "not node n3", "label ssd", "label eu", "label a or b", "no gaming", "tolerates gpu", "runs container tasks", "capability gpu=nvidia", "capability z=1",
 				"100 MiB available", "1.5 GiB of disk free", "at most 3 of its run on a node",
 			}},
 		},

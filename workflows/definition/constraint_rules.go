@@ -9,12 +9,13 @@ import (
 	"switchyard/workflows/definition/source"
 	"switchyard/workflows/names"
 	"switchyard/workflows/nearest"
+	"switchyard/workflows/policy"
 )
 
 // constraintRules checks the names in the constraints of a task or of the defaults.
 type constraintRules struct{ *decoder }
 
-// check reports node names and executors in constraints that are not valid.
+// check reports names of nodes and executors, and tolerations, in constraints that are not valid.
 func (r constraintRules) check(c *v1.Constraints, p *source.Path) {
 	if c.GetTargetNode() != "" {
 		r.target(c.GetTargetNode(), p.Field("targetNode"))
@@ -33,6 +34,15 @@ func (r constraintRules) check(c *v1.Constraints, p *source.Path) {
 	}
 	for i, kind := range c.GetRequiresExecutors() {
 		r.executor(kind, p.Field("requiresExecutors").Item(i))
+	}
+	for i, word := range c.GetTolerates() {
+		if at := p.Field("tolerates").Item(i); !policy.IsLabel(word) {
+			hint := "leave out spaces, commas and ="
+			if label := policy.TolerationOf(word); label != word {
+				hint = repaired(label, "")
+			}
+			r.Add(r.locate(at), at, at.Local()+" is "+source.Quote(word)+"; it must be "+policy.GPUTaint+" or a label", hint)
+		}
 	}
 }
 

@@ -19,11 +19,14 @@ type Checked struct {
 	Stored []StoredReference
 	// Told holds the places that name a target of notifications.
 	Told []StoredReference
+	// Tolerated holds the first place of each word in `tolerates`.
+	Tolerated []StoredReference
 	// Schedule is the place of the schedule, or nil if the definition has none.
 	Schedule *v1.Problem // without a message
 }
 
-// StoredReference is a place that names a stored workflow, the spec of a task of type run, or the target of a notification.
+// StoredReference is a place that names a stored workflow, the spec of a task of type run, or the target of a notification; or one that names
+// what nodes are kept for.
 type StoredReference struct {
 	Name  string
 	Place *v1.Problem // without a message

@@ -126,6 +126,14 @@ func (d *document) checked(def *v1.Definition) (Checked, error) {
 		p := d.base.Field("notify").Item(i).Field("to")
 		checked.Told = append(checked.Told, StoredReference{Name: n.GetTo(), Place: d.Place(d.locate(p), p)})
 	}
+	for _, name := range v1.TaskNames(def) {
+		for i, word := range v1.TaskNamed(def, name).GetConstraints().GetTolerates() {
+			isWord := func(r StoredReference) bool { return r.Name == word }
+			if p := taskPath(d.base, def, name).Field("constraints").Field("tolerates").Item(i); !slices.ContainsFunc(checked.Tolerated, isWord) {
+				checked.Tolerated = append(checked.Tolerated, StoredReference{Name: word, Place: d.Place(d.locate(p), p)})
+			}
+		}
+	}
 	if p := d.base.Field("schedule"); def.GetSchedule() != nil {
 		checked.Schedule = d.Place(d.locateKey(p), p)
 	}

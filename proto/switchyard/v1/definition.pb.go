@@ -1555,8 +1555,11 @@ type Constraints struct {
 	RequiresCapabilities map[string]string `protobuf:"bytes,11,rep,name=requires_capabilities,json=requiresCapabilities,proto3" json:"requires_capabilities,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Maximum number of tasks of this run on one node at once; 0 means no limit.
 	MaxParallelPerNode int32 `protobuf:"varint,12,opt,name=max_parallel_per_node,json=maxParallelPerNode,proto3" json:"max_parallel_per_node,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// What the task tolerates that nodes are kept for: "gpu" for nodes with --only-for gpu, or a label for nodes with
+	// --reserve-for label=LABEL. Such a node runs only tasks that tolerate this, or ask for it.
+	Tolerates     []string `protobuf:"bytes,13,rep,name=tolerates,proto3" json:"tolerates,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Constraints) Reset() {
@@ -1671,6 +1674,13 @@ func (x *Constraints) GetMaxParallelPerNode() int32 {
 		return x.MaxParallelPerNode
 	}
 	return 0
+}
+
+func (x *Constraints) GetTolerates() []string {
+	if x != nil {
+		return x.Tolerates
+	}
+	return nil
 }
 
 // Resources are what a task reserves on its node while it runs.
@@ -2018,7 +2028,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\n" +
 	"ArtifactIn\x12\x1b\n" +
 	"\x04from\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04from\x12\x12\n" +
-	"\x04path\x18\x02 \x01(\tR\x04path\"\xfe\x04\n" +
+	"\x04path\x18\x02 \x01(\tR\x04path\"\x9c\x05\n" +
 	"\vConstraints\x12\x1f\n" +
 	"\vnode_labels\x18\x01 \x03(\tR\n" +
 	"nodeLabels\x12\x1d\n" +
@@ -2035,7 +2045,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x12requires_executors\x18\n" +
 	" \x03(\tR\x11requiresExecutors\x12i\n" +
 	"\x15requires_capabilities\x18\v \x03(\v24.switchyard.v1.Constraints.RequiresCapabilitiesEntryR\x14requiresCapabilities\x12:\n" +
-	"\x15max_parallel_per_node\x18\f \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x12maxParallelPerNode\x1aG\n" +
+	"\x15max_parallel_per_node\x18\f \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\x12maxParallelPerNode\x12\x1c\n" +
+	"\ttolerates\x18\r \x03(\tR\ttolerates\x1aG\n" +
 	"\x19RequiresCapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa2\x02\n" +
