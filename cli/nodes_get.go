@@ -13,6 +13,7 @@ import (
 
 	"switchyard/cli/client"
 	"switchyard/cli/output"
+	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
 )
 
@@ -93,7 +94,7 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 	for _, r := range running {
 		gpus := make([]string, 0, len(r.GetGpus()))
 		for _, g := range r.GetGpus() {
-			gpus = append(gpus, strconv.Itoa(int(g)))
+			gpus = append(gpus, strconv.Itoa(int(g))+words.GPUPart(r.GetGpuPart()))
 		}
 		numa := ""
 		if r.NumaNode != nil {

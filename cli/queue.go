@@ -90,7 +90,7 @@ func demandText(g *v1.QueueGroup) string {
 	}
 	add(d.GetCores(), "cores")
 	add(float64(d.GetMemoryMb()), "MiB")
-	add(float64(d.GetGpus()), "GPUs")
+	add(d.GPUAmount(), "GPUs")
 	if d.NumaNode != nil {
 		parts = append(parts, fmt.Sprintf("NUMA node %d", d.GetNumaNode()))
 	}

@@ -17,13 +17,13 @@ import (
 type resourceFlags struct {
 	cores  float64
 	memory string
-	gpus   int32
+	gpus   float64
 }
 
 func (r *resourceFlags) add(f *pflag.FlagSet) {
 	f.Float64Var(&r.cores, "cores", 0, "cores to reserve on its node")
 	f.StringVar(&r.memory, "memory", "", "memory to reserve on its node, such as 512M or 8G")
-	f.Int32Var(&r.gpus, "gpus", 0, "GPUs to reserve on its node")
+	f.Float64Var(&r.gpus, "gpus", 0, "GPUs to reserve on its node: a whole number, or a part of one, such as 0.5")
 }
 
 // resources returns the resources that the flags ask for, or nil if they ask for none.

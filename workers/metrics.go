@@ -7,17 +7,11 @@ import (
 
 // ledgerOf returns a node's resources, and what its attempts hold of them, for a metrics scrape.
 func ledgerOf(s *v1.NodeSnapshot) *metrics.Ledger {
-	held := map[int32]bool{}
-	for _, a := range s.GetRunning() {
-		for _, g := range a.GetGpus() {
-			held[g] = true
-		}
-	}
 	return &metrics.Ledger{
 		Slots:       metrics.Amount{Total: float64(s.GetMaxParallel()), Used: float64(v1.SlotsTaken(s))},
 		Cores:       metrics.Amount{Total: float64(s.GetCpu().GetCores()), Used: s.GetReservedCores()},
 		MemoryBytes: metrics.Amount{Total: s.GetMemory().GetTotalMb() * (1 << 20), Used: s.GetReservedMemoryMb() * (1 << 20)},
-		GPUs:        metrics.Amount{Total: float64(len(s.GetGpus())), Used: float64(len(held))},
+		GPUs:        metrics.Amount{Total: float64(len(s.GetGpus())), Used: float64(len(s.GetGpus())) - v1.FreeGPUs(s.GetGpus(), s.GetRunning())},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
 	"switchyard/workflows/names"
+	"switchyard/workflows/policy"
 )
 
 // room admits attempts according to the ledger of their node.
@@ -20,7 +21,7 @@ type room struct{ ledger *node.Ledger }
 // picked, because the placement queue would not know of another choice.
 func (r room) Acquire(ctx context.Context, req *historyv1.ExecuteRequest) (func(), error) {
 	id, need := place(req)
-	if picked, wanted := len(req.GetGpus()), int(req.GetResources().GetGpus()); picked < wanted && !need.Remote {
+	if picked, wanted := len(req.GetGpus()), policy.GPUsOf(req.GetResources()).Count; picked < wanted && !need.Remote {
 		return nil, fmt.Errorf("task %s needs %d GPUs and was given %d", req.GetTask(), wanted, picked)
 	}
 	return r.ledger.Acquire(ctx, id, need)
@@ -49,7 +50,7 @@ func place(req *historyv1.ExecuteRequest) (id string, need node.Need) {
 // localNeed returns the resources of the machine that an attempt takes.
 func localNeed(req *historyv1.ExecuteRequest) node.Need {
 	res := req.GetResources()
-	need := node.Need{Cores: 1, MemoryMB: float64(res.GetMemoryMb()), GPUs: req.GetGpus(), NUMA: req.NumaNode}
+	need := node.Need{Cores: 1, MemoryMB: float64(res.GetMemoryMb()), GPUs: req.GetGpus(), GPUPart: policy.GPUsOf(res).Part, NUMA: req.NumaNode}
 	if res != nil && res.Cores != nil {
 		need.Cores = res.GetCores()
 	}
@@ -66,7 +67,7 @@ func running(l *node.Ledger) []*v1.RunningAttempt {
 		task, claim, _ := names.ParseAttemptID(attempt)
 		out = append(out, &v1.RunningAttempt{
 			RunId: run, Task: task, Claim: claim,
-			Cores: r.Need.Cores, MemoryMb: r.Need.MemoryMB, Gpus: r.Need.GPUs, NumaNode: r.Need.NUMA, Remote: r.Need.Remote,
+			Cores: r.Need.Cores, MemoryMb: r.Need.MemoryMB, Gpus: r.Need.GPUs, GpuPart: r.Need.GPUPart, NumaNode: r.Need.NUMA, Remote: r.Need.Remote,
 		})
 	}
 	return out

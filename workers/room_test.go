@@ -8,14 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
 )
 
-// twoSockets is a machine with two NUMA nodes and two GPUs.
-var twoSockets = node.Size{Cores: 4, MemoryMB: 100, GPUs: []int32{0, 1}, NUMA: []node.NUMASize{
+// twoSockets is a machine with two NUMA nodes and three GPUs.
+var twoSockets = node.Size{Cores: 4, MemoryMB: 100, GPUs: []node.GPU{{Index: 0}, {Index: 1, MemoryMB: 8000}, {Index: 2}}, NUMA: []node.NUMASize{
 	{Index: 0, Cores: 2, MemoryMB: 50}, {Index: 1, Cores: 2, MemoryMB: 50},
 }}
 
@@ -34,6 +35,14 @@ func TestRoomTakesWhatTheTaskNeeds(t *testing.T) {
 			&historyv1.ExecuteRequest{Resources: &v1.Resources{Gpus: 1}, Gpus: []int32{1}, NumaNode: proto.Int32(1)},
 			node.Need{Cores: 1, GPUs: []int32{1}, NUMA: proto.Int32(1)},
 		},
+		"part of a GPU": {
+			&historyv1.ExecuteRequest{Resources: &v1.Resources{Gpus: 0.25, GpuMemoryMb: 1000}, Gpus: []int32{1}},
+			node.Need{Cores: 1, GPUs: []int32{1}, GPUPart: &v1.GpuPart{Thousandths: 250, MemoryMb: 1000}},
+		},
+		"memory of a GPU": {
+			&historyv1.ExecuteRequest{Resources: &v1.Resources{GpuMemoryMb: 1000}, Gpus: []int32{1}},
+			node.Need{Cores: 1, GPUs: []int32{1}, GPUPart: &v1.GpuPart{MemoryMb: 1000}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -42,7 +51,7 @@ func TestRoomTakesWhatTheTaskNeeds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := ledger.Running(); len(got) != 1 || !cmp.Equal(got[0].Need, test.need, cmpopts.EquateEmpty()) {
+			if got := ledger.Running(); len(got) != 1 || !cmp.Equal(got[0].Need, test.need, cmpopts.EquateEmpty(), protocmp.Transform()) {
 				t.Errorf("holds %v, want %v", got, test.need)
 			}
 			if release(); len(ledger.Running()) > 0 {
@@ -51,13 +60,14 @@ func TestRoomTakesWhatTheTaskNeeds(t *testing.T) {
 			if release, err = (room{ledger}).Restore(test.req); err != nil {
 				t.Fatal(err)
 			}
-			if got := ledger.Running(); len(got) != 1 || !cmp.Equal(got[0].Need, test.need, cmpopts.EquateEmpty()) {
+			if got := ledger.Running(); len(got) != 1 || !cmp.Equal(got[0].Need, test.need, cmpopts.EquateEmpty(), protocmp.Transform()) {
 				t.Errorf("holds %v again, want %v", got, test.need)
 			}
 			release()
 		})
 	}
-	_, err := room{node.NewLedger(node.NewMachine(twoSockets), 1)}.Acquire(t.Context(), &historyv1.ExecuteRequest{Task: "t", Resources: &v1.Resources{Gpus: 2}, Gpus: []int32{0}})
+	// Earlier versions send a whole number.
+	_, err := room{node.NewLedger(node.NewMachine(twoSockets), 1)}.Acquire(t.Context(), &historyv1.ExecuteRequest{Task: "t", Resources: &v1.Resources{WholeGpus: 2}, Gpus: []int32{0}})
 	if err == nil || !strings.Contains(err.Error(), "needs 2 GPUs and was given 1") {
 		t.Errorf("got %v", err)
 	}
@@ -67,10 +77,11 @@ func TestRoomTakesWhatTheTaskNeeds(t *testing.T) {
 // hold.
 func TestRunningNamesTheAttempts(t *testing.T) {
 	t.Parallel()
-	ledger := node.NewLedger(node.NewMachine(twoSockets), 2)
+	ledger := node.NewLedger(node.NewMachine(twoSockets), 3)
 	requests := []*historyv1.ExecuteRequest{
 		{RunId: "a.b-c-x1", Task: "task_1-a", Claim: 12, Gpus: []int32{1, 0}, NumaNode: proto.Int32(0)},
 		{RunId: "r", Task: "t", Claim: 1, Resources: &v1.Resources{Cores: proto.Float64(0.5), MemoryMb: 20}},
+		{RunId: "r", Task: "u", Claim: 1, Resources: &v1.Resources{Cores: new(float64), Gpus: 0.5}, Gpus: []int32{2}},
 	}
 	for _, req := range requests {
 		release, err := room{ledger}.Acquire(t.Context(), req)
@@ -82,6 +93,7 @@ func TestRunningNamesTheAttempts(t *testing.T) {
 	want := []*v1.RunningAttempt{
 		{RunId: "a.b-c-x1", Task: "task_1-a", Claim: 12, Cores: 1, Gpus: []int32{0, 1}, NumaNode: proto.Int32(0)},
 		{RunId: "r", Task: "t", Claim: 1, Cores: 0.5, MemoryMb: 20},
+		{RunId: "r", Task: "u", Claim: 1, Gpus: []int32{2}, GpuPart: &v1.GpuPart{Thousandths: 500}},
 	}
 	got := running(ledger)
 	if len(got) != len(want) {
@@ -95,7 +107,7 @@ func TestRunningNamesTheAttempts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := (room{ledger}).Acquire(ctx, &historyv1.ExecuteRequest{RunId: "r", Task: "u"}); err == nil {
-		t.Error("a third attempt was let in by two slots")
+		t.Error("a fourth attempt was let in by three slots")
 	}
 }
 

@@ -2,7 +2,6 @@ package placement
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -118,11 +117,15 @@ func ledgerFilters() []filter {
 		{"freeGpus",
 			func(v *view) bool { return v.gpuCapacity() },
 			func(v *view) phrase {
-				if taken := v.takenGPUs(); len(taken) > 0 {
+				if v.need.gpuPart != nil {
+					return v.gpuPartLack()
+				}
+				if taken := v.missingGPUs(v.gpuFits); len(taken) > 0 {
 					return phrase{verb: has, object: noun("GPU", len(taken)) + strings.Join(taken, ", ") + " in use"}
 				}
-				return phrase{verb: has, object: count(v.freeGPUs(), "GPU") + " free of " + number(v.need.gpus) + " asked",
-					want: v.wantedGPUs(), got: number(v.freeGPUs())}
+				free := v.countGPUs(v.gpuFits)
+				return phrase{verb: has, object: count(free, "GPU") + v.gpuKind() + " free of " + number(v.need.gpus) + " asked",
+					want: v.wantedGPUs(), got: number(free)}
 			},
 		},
 		{"freeNuma",
@@ -134,22 +137,48 @@ func ledgerFilters() []filter {
 	}
 }
 
-// takenGPUs returns the requested GPU indices that are not free.
-func (v *view) takenGPUs() []string {
-	var out []string
-	for _, index := range v.target.GPUIndices {
-		if !v.gpuFree(int32(index)) {
-			out = append(out, strconv.Itoa(index))
+// gpuPartLack describes the most room on any suitable GPU for the requested part: of those with enough of the share, the most
+// memory.
+func (v *view) gpuPartLack() phrase {
+	asked, most, memory := int64(v.need.gpuPart.GetThousandths()), int64(0), int64(0)
+	for _, g := range v.n.gpus {
+		use := v.n.machine.gpuUse(g.index)
+		if !v.gpuSuits(g) {
+			continue
+		}
+		most = max(most, use.Free())
+		if use.Whole == 0 && use.Free() >= asked {
+			memory = max(memory, g.memoryMB-use.MemoryMB)
 		}
 	}
-	return out
+	if most < asked {
+		return phrase{verb: has, object: thousandths(most) + " of a GPU" + v.gpuKind() + " free of " + thousandths(asked) + " asked",
+			want: v.wantedGPUs(), got: thousandths(most)}
+	}
+	free, wanted := number(memory), number(v.need.gpuMB)
+	return phrase{verb: has, object: free + " MiB of a GPU free of " + wanted + " asked", want: wanted + " MiB of a GPU free", got: free}
+}
+
+// gpuKind returns what the request asks of each of its GPUs, to follow "GPU", or "".
+func (v *view) gpuKind() string {
+	kind := ""
+	if v.need.gpuModel != "" {
+		kind = " of model " + v.need.gpuModel
+	}
+	if v.need.gpuMB > 0 {
+		kind += " with " + mebibytes(v.need.gpuMB)
+	}
+	return kind
 }
 
 // wantedGPUs returns what a reason reports as missing on every node, or "" if the request names
 // GPUs by index, because then their number explains nothing.
 func (v *view) wantedGPUs() string {
-	if len(v.target.GPUIndices) > 0 {
+	switch {
+	case len(v.target.GPUIndices) > 0:
 		return ""
+	case v.need.gpuPart.GetThousandths() > 0:
+		return thousandths(int64(v.need.gpuPart.GetThousandths())) + " of a GPU" + v.gpuKind() + " free"
 	}
-	return count(v.need.gpus, "free GPU")
+	return count(v.need.gpus, "free GPU") + v.gpuKind()
 }

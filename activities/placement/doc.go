@@ -1,5 +1,5 @@
 // Package placement decides which node runs which task. It holds the single queue of all requests
-// for a node, filters and scores the nodes, accounts for what it has assigned, down to single GPUs
+// for a node, filters and scores the nodes, accounts for what it has assigned, down to parts of GPUs
 // and NUMA nodes, and can always explain why a task waits.
 //
 // A request goes through these states:

@@ -60,6 +60,7 @@ func grantOf(a *v1.RunningAttempt) (g grant, told bool) {
 		milliCores: thousandthsOf(a.GetCores()),
 		memoryMB:   int64(a.GetMemoryMb()),
 		gpus:       a.GetGpus(),
+		gpuPart:    a.GetGpuPart(),
 		numa:       noNUMA,
 	}
 	if a.NumaNode != nil {

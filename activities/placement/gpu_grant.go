@@ -3,22 +3,34 @@ package placement
 import (
 	"cmp"
 	"slices"
+	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // grant is what an attempt holds of a machine's resources.
 type grant struct {
 	milliCores int64
 	memoryMB   int64
-	gpus       []int32 // indices in ascending order
-	numa       int     // NUMA node of the cores and the memory, or noNUMA
-	remote     bool    // runs outside of the machine and holds none of its resources
+	gpus       []int32     // indices in ascending order
+	gpuPart    *v1.GpuPart // what it holds of its one GPU; nil if its GPUs are whole
+	numa       int         // NUMA node of the cores and the memory, or noNUMA
+	remote     bool        // runs outside of the machine and holds none of its resources
 }
 
-// gpu is one GPU of a node.
+// gpu is one GPU of a node, or one MIG device.
 type gpu struct {
-	index int32
-	numa  int // noNUMA if unknown
+	index    int32
+	numa     int    // noNUMA if unknown
+	memoryMB int64  // 0 if unknown
+	model    string // folded
 }
+
+// modelSeparators removes what does not count in the name of a GPU.
+var modelSeparators = strings.NewReplacer(" ", "", "-", "")
+
+// foldModel returns the name or the model of a GPU in the form in which both are compared.
+func foldModel(name string) string { return modelSeparators.Replace(strings.ToLower(name)) }
 
 // gpuGroup is the set of free GPUs on one NUMA node, by index.
 type gpuGroup struct {
@@ -31,8 +43,15 @@ type gpuGroup struct {
 // grant is bound to a NUMA node if the request asks for one, or if all its GPUs are on a NUMA node
 // that also has room for the cores and the memory.
 func (v *view) choose() grant {
-	g := grant{milliCores: v.need.milliCores, memoryMB: v.need.memoryMB, numa: v.need.numa, remote: v.need.remote}
+	g := grant{milliCores: v.need.milliCores, memoryMB: v.need.memoryMB, gpuPart: v.need.gpuPart, numa: v.need.numa, remote: v.need.remote}
 	if v.need.gpus == 0 {
+		return g
+	}
+	if v.need.gpuPart != nil {
+		g.gpus = []int32{v.fullestGPU()}
+		if g.numa == noNUMA {
+			g.numa = v.commonNUMA(g.gpus)
+		}
 		return g
 	}
 	for _, index := range v.target.GPUIndices {
@@ -59,6 +78,21 @@ func (v *view) choose() grant {
 	return g
 }
 
+// fullestGPU returns the GPU with the least room that still has room for the requested part, so that other GPUs stay whole. It
+// prefers a GPU on the requested NUMA node, and one that is in use already. The request must fit the node.
+func (v *view) fullestGPU() int32 {
+	best := slices.MinFunc(slices.DeleteFunc(slices.Clone(v.n.gpus), func(g gpu) bool { return !v.gpuFits(g) }), func(a, b gpu) int {
+		x, y := v.n.machine.gpuUse(a.index), v.n.machine.gpuUse(b.index)
+		return cmp.Or(
+			compareBool(v.need.numa != noNUMA && a.numa != v.need.numa, v.need.numa != noNUMA && b.numa != v.need.numa),
+			compareBool(x == v1.GPUUse{}, y == v1.GPUUse{}),
+			cmp.Compare(x.Free(), y.Free()),
+			cmp.Compare(a.memoryMB-x.MemoryMB, b.memoryMB-y.MemoryMB),
+		)
+	})
+	return best.index
+}
+
 // addGPUs adds n GPUs from the groups, in the order of the groups.
 func (g *grant) addGPUs(groups []gpuGroup, n int) {
 	for _, group := range groups {
@@ -73,7 +107,7 @@ func (g *grant) addGPUs(groups []gpuGroup, n int) {
 func (v *view) freeGroups(but []int32) []gpuGroup {
 	var groups []gpuGroup
 	for _, g := range v.n.gpus {
-		if !v.gpuFree(g.index) || slices.Contains(but, g.index) {
+		if !v.gpuFits(g) || slices.Contains(but, g.index) {
 			continue
 		}
 		i := slices.IndexFunc(groups, func(o gpuGroup) bool { return o.numa == g.numa })

@@ -25,7 +25,7 @@ func TestClaimHoldsOnAllNodesOfItsMachineUntilItIsReleased(t *testing.T) {
 	held := claimOn(a, "t", c, grant{milliCores: 1500, memoryMB: 1000, gpus: []int32{1}, numa: noNUMA})
 	f.ledger.hold(held)
 	for _, n := range []*node{a, b} {
-		if n.now.usedMilli != 1500 || n.now.freeMB != 7192 || n.machine.gpuFree(1) || !n.machine.gpuFree(0) {
+		if n.now.usedMilli != 1500 || n.now.freeMB != 7192 || n.machine.gpuUse(1) != (v1.GPUUse{Whole: 1}) || n.machine.gpuUse(0) != (v1.GPUUse{}) {
 			t.Errorf("%s has %d thousandths used and %d MiB free", n.name, n.now.usedMilli, n.now.freeMB)
 		}
 	}
@@ -35,7 +35,7 @@ func TestClaimHoldsOnAllNodesOfItsMachineUntilItIsReleased(t *testing.T) {
 	f.log.endPass()
 	c.add(time.Second)
 	f.release(held, c.now())
-	if a.now.usedMilli != 0 || b.now.freeMB != 8192 || !b.machine.gpuFree(1) || a.tasks != 0 || f.claimCount() != 0 {
+	if a.now.usedMilli != 0 || b.now.freeMB != 8192 || b.machine.gpuUse(1) != (v1.GPUUse{}) || a.tasks != 0 || f.claimCount() != 0 {
 		t.Errorf("after the release a has %d thousandths used, b %d MiB free", a.now.usedMilli, b.now.freeMB)
 	}
 	if !f.log.moreRoom || a.mean != time.Second {

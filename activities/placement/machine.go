@@ -3,16 +3,18 @@ package placement
 import (
 	"slices"
 	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // machine holds what the nodes of one machine share.
 type machine struct {
 	id       string
-	nodes    []*node // includes nodes that have left but still hold something
-	holds    amount  // by attempts that this queue has placed
-	foreign  amount  // by attempts that another queue has placed
-	unseenMB int64   // memory of assignments that no snapshot shows yet
-	gpus     []int   // number of attempts that hold each GPU, by index; more than one is an error
+	nodes    []*node     // includes nodes that have left but still hold something
+	holds    amount      // by attempts that this queue has placed
+	foreign  amount      // by attempts that another queue has placed
+	unseenMB int64       // memory of assignments that no snapshot shows yet
+	gpus     []v1.GPUUse // what attempts hold of each GPU, by index
 	numa     []amount
 	changed  bool // listed in ledger.changed
 }
@@ -22,9 +24,9 @@ func (m *machine) charge(sum *amount, g grant) {
 	sum.add(g)
 	for _, index := range g.gpus {
 		for len(m.gpus) <= int(index) {
-			m.gpus = append(m.gpus, 0)
+			m.gpus = append(m.gpus, v1.GPUUse{})
 		}
-		m.gpus[index]++
+		m.gpus[index].Add(g.gpuPart)
 	}
 	if g.numa != noNUMA {
 		for len(m.numa) <= g.numa {
@@ -39,7 +41,7 @@ func (m *machine) charge(sum *amount, g grant) {
 func (m *machine) discharge(sum *amount, g grant) {
 	sum.sub(g)
 	for _, index := range g.gpus {
-		m.gpus[index]--
+		m.gpus[index].Remove(g.gpuPart)
 	}
 	if g.numa != noNUMA {
 		m.numa[g.numa].sub(g)
@@ -66,7 +68,13 @@ func (m *machine) boundTo(numa int) amount {
 	return amount{}
 }
 
-func (m *machine) gpuFree(index int32) bool { return int(index) >= len(m.gpus) || m.gpus[index] == 0 }
+// gpuUse returns what attempts hold of a GPU.
+func (m *machine) gpuUse(index int32) v1.GPUUse {
+	if int(index) < len(m.gpus) {
+		return m.gpus[index]
+	}
+	return v1.GPUUse{}
+}
 
 // removeNode removes a node from the machine.
 func (m *machine) removeNode(n *node) {

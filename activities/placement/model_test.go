@@ -65,7 +65,7 @@ func (c *modelClaim) asks() string { return fmt.Sprint(c.req.Constraints, c.req.
 // shown returns the claim as a snapshot of its node shows it.
 func (c *modelClaim) shown() *v1.RunningAttempt {
 	a := &v1.RunningAttempt{RunId: c.run, Task: c.req.Task, Claim: c.req.Claim, Cores: c.cores(),
-		MemoryMb: float64(c.req.Resources.MemoryMb), Gpus: c.grant.gpus}
+		MemoryMb: float64(c.req.Resources.MemoryMb), Gpus: c.grant.gpus, GpuPart: c.grant.gpuPart}
 	if c.grant.numa >= 0 {
 		numa := int32(c.grant.numa)
 		a.NumaNode = &numa
@@ -193,16 +193,57 @@ func (m *model) sharers(node string) []*v1.RunningAttempt {
 	return out
 }
 
-func (m *model) freeGPUs(node string) []int32 {
-	n := m.nodes[node].Snapshot
+// suitingGPUs returns the indices of the GPUs that would do for the claim if they were free.
+func (m *model) suitingGPUs(c *modelClaim, node string) []int32 {
 	var out []int32
-	for _, g := range n.Gpus {
-		held := slices.ContainsFunc(m.sharers(node), func(a *v1.RunningAttempt) bool { return slices.Contains(a.Gpus, g.Index) })
-		if !held && !n.Gaming {
+	for _, g := range m.nodes[node].Snapshot.Gpus {
+		if g.MemoryMb >= float64(c.req.Resources.GpuMemoryMb) && (c.req.Resources.GpuModel == "" || c.req.Resources.GpuModel == g.Name) {
 			out = append(out, g.Index)
 		}
 	}
 	return out
+}
+
+// isPart reports whether the claim asks for a part of a GPU.
+func (c *modelClaim) isPart() bool {
+	gpus, memory := c.req.Resources.Gpus, c.req.Resources.GpuMemoryMb
+	return gpus > 0 && gpus < 1 || gpus == 0 && memory > 0
+}
+
+// freeGPUs returns the indices of the GPUs that have room for the claim.
+func (m *model) freeGPUs(c *modelClaim, node string) []int32 {
+	n := m.nodes[node].Snapshot
+	var out []int32
+	for _, index := range m.suitingGPUs(c, node) {
+		share, memory := c.req.Resources.Gpus, float64(c.req.Resources.GpuMemoryMb)
+		fits := !n.Gaming
+		for _, a := range m.sharers(node) {
+			switch {
+			case !slices.Contains(a.Gpus, index):
+			case a.GpuPart == nil || !c.isPart():
+				fits = false
+			default:
+				share += float64(a.GpuPart.Thousandths) / 1000
+				memory += float64(a.GpuPart.MemoryMb)
+			}
+		}
+		total := n.Gpus[slices.IndexFunc(n.Gpus, func(g *v1.GpuSnapshot) bool { return g.Index == index })].MemoryMb
+		if fits && (!c.isPart() || (c.req.Resources.Gpus == 0 || share < 1.0001) && (c.req.Resources.GpuMemoryMb == 0 || memory <= total)) {
+			out = append(out, index)
+		}
+	}
+	return out
+}
+
+// gpuRoom returns the share of a GPU that no part on it holds, and whether nothing holds any of it.
+func (m *model) gpuRoom(node string, index int32) (share float64, free bool) {
+	share, free = 1, true
+	for _, a := range m.sharers(node) {
+		if slices.Contains(a.Gpus, index) {
+			share, free = share-a.GpuPart.Share(), false
+		}
+	}
+	return share, free
 }
 
 // numaRoom reports whether a NUMA node has room for the claim beside what is already bound to it.
@@ -226,6 +267,9 @@ func (m *model) target(c *modelClaim) (t Target, gpus int) {
 	t, _ = ParseTarget(c.req.Constraints.TargetNode)
 	if t.NUMA < 0 && c.req.Resources.NumaNode != nil {
 		t.NUMA = int(*c.req.Resources.NumaNode)
+	}
+	if c.isPart() {
+		return t, 1
 	}
 	return t, max(t.GPUs, int(c.req.Resources.Gpus))
 }
@@ -256,7 +300,7 @@ func (m *model) could(c *modelClaim, name string) bool {
 	}
 	t, gpus := m.target(c)
 	for _, index := range t.GPUIndices {
-		if index >= len(n.Gpus) {
+		if !slices.Contains(m.suitingGPUs(c, name), int32(index)) {
 			return false
 		}
 	}
@@ -266,7 +310,7 @@ func (m *model) could(c *modelClaim, name string) bool {
 			return false
 		}
 	}
-	return (t.Node == "" || t.Node == name) && c.cores() <= float64(n.Cpu.Cores) && gpus <= len(n.Gpus) &&
+	return (t.Node == "" || t.Node == name) && c.cores() <= float64(n.Cpu.Cores) && gpus <= len(m.suitingGPUs(c, name)) &&
 		float64(c.req.Resources.MemoryMb) <= n.Memory.TotalMb && m.nodes[name].State != v1.NodeOffline
 }
 
@@ -309,7 +353,7 @@ func (m *model) room(c *modelClaim, name string) (fits, ahead bool) {
 		return false, false
 	}
 	t, gpus := m.target(c)
-	if free := m.freeGPUs(name); gpus > 0 && (len(free) < gpus ||
+	if free := m.freeGPUs(c, name); gpus > 0 && (len(free) < gpus ||
 		slices.ContainsFunc(t.GPUIndices, func(i int) bool { return !slices.Contains(free, int32(i)) })) {
 		return false, false
 	}
@@ -389,7 +433,7 @@ func (m *model) best(c *modelClaim) string {
 // checkGrant returns an error if the grant of a claim on a node is invalid.
 func (m *model) checkGrant(c *modelClaim, name string, g grant) error {
 	t, gpus := m.target(c)
-	free := m.freeGPUs(name)
+	free := m.freeGPUs(c, name)
 	for i, index := range g.gpus {
 		if !slices.Contains(free, index) || slices.Contains(g.gpus[:i], index) {
 			return fmt.Errorf("GPUs %v, of which %v are free", g.gpus, free)
@@ -400,9 +444,19 @@ func (m *model) checkGrant(c *modelClaim, name string, g grant) error {
 			return fmt.Errorf("GPUs %v, and not the %v asked for", g.gpus, t.GPUIndices)
 		}
 	}
+	if c.isPart() && t.NUMA < 0 && len(g.gpus) == 1 {
+		share, untouched := m.gpuRoom(name, g.gpus[0])
+		for _, index := range free {
+			if other, otherUntouched := m.gpuRoom(name, index); untouched && !otherUntouched || untouched == otherUntouched && other < share-0.0001 {
+				return fmt.Errorf("a part of GPU %v, although GPU %d has less room and fits", g.gpus, index)
+			}
+		}
+	}
 	switch {
 	case len(g.gpus) != gpus:
 		return fmt.Errorf("GPUs %v, want %d", g.gpus, gpus)
+	case c.isPart() != (g.gpuPart != nil):
+		return fmt.Errorf("the part %v", g.gpuPart)
 	case t.NUMA >= 0 && g.numa != t.NUMA:
 		return fmt.Errorf("NUMA node %d, want %d", g.numa, t.NUMA)
 	case g.numa >= 0 && !m.numaRoom(c, name, g.numa):

@@ -5,6 +5,7 @@ import (
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/policy"
 )
 
 // noNUMA stands for no NUMA node or an unknown one.
@@ -16,7 +17,10 @@ type need struct {
 	milliCores int64
 	memoryMB   int64
 	gpus       int
-	numa       int // requested NUMA node, or noNUMA
+	gpuPart    *v1.GpuPart // of the one GPU; nil for whole ones
+	gpuMB      int64       // memory that each of the GPUs must have in total
+	gpuModel   string      // what the name of the GPUs must contain, folded
+	numa       int         // requested NUMA node, or noNUMA
 	remote     bool
 }
 
@@ -25,10 +29,14 @@ func needOf(req *historyv1.TaskRequest, target Target) need {
 		return need{numa: noNUMA, remote: true} // its resources are taken where it runs
 	}
 	res := req.GetResources()
+	gpus := policy.GPUsOf(res)
 	n := need{
 		milliCores: 1000,
 		memoryMB:   int64(res.GetMemoryMb()),
-		gpus:       max(int(res.GetGpus()), target.GPUs),
+		gpus:       max(gpus.Count, target.GPUs),
+		gpuPart:    gpus.Part,
+		gpuMB:      int64(res.GetGpuMemoryMb()),
+		gpuModel:   foldModel(res.GetGpuModel()),
 		numa:       target.NUMA,
 	}
 	if res != nil && res.NumaNode != nil && n.numa == noNUMA {
@@ -45,7 +53,7 @@ func needOf(req *historyv1.TaskRequest, target Target) need {
 
 // laterOf returns what other tasks need of the node of a request.
 func laterOf(res *v1.Resources) need {
-	return need{milliCores: thousandthsOf(res.GetCores()), memoryMB: int64(res.GetMemoryMb()), gpus: int(res.GetGpus())}
+	return need{milliCores: thousandthsOf(res.GetCores()), memoryMB: int64(res.GetMemoryMb()), gpus: policy.GPUsOf(res).Count}
 }
 
 // thousandthsOf converts cores to thousandths and rounds up. It tolerates the error of decimal

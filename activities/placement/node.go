@@ -80,7 +80,7 @@ func (n *node) read(w *Weights) {
 	}
 	n.gpus, n.numa = n.gpus[:0], n.numa[:0]
 	for _, g := range n.snap.GetGpus() {
-		of := gpu{index: g.GetIndex(), numa: noNUMA}
+		of := gpu{index: g.GetIndex(), numa: noNUMA, memoryMB: int64(g.GetMemoryMb()), model: foldModel(g.GetName())}
 		if g.NumaNode != nil {
 			of.numa = int(g.GetNumaNode())
 		}

@@ -82,6 +82,8 @@ func traits(b []byte, s *v1.NodeSnapshot, offline bool) []byte {
 	number(uint64(len(s.GetGpus())))
 	for _, g := range s.GetGpus() {
 		number(uint64(g.GetIndex()))
+		number(math.Float64bits(g.GetMemoryMb()))
+		text(g.GetName())
 	}
 	number(uint64(len(s.GetNuma())))
 	for _, p := range s.GetNuma() {

@@ -24,7 +24,7 @@ func traitNode() *v1.NodeSnapshot {
 		}
 		n.Support = &v1.TaskSupport{
 			VmImageDirs: []string{"/images"}, RegistryAuths: []string{"hub"}, Networks: []string{"lab"}, AgentTools: []string{"files"},
-			AgentKeys: []string{"openai"}, AgentPrograms: []string{"claude-code"}, Secrets: []string{"env:DEPLOY_*"}, Numactl: true, Interpreters: []string{"bash"}, Stop: true,
+			AgentKeys: []string{"openai"}, AgentPrograms: []string{"claude-code"}, Secrets: []string{"env:DEPLOY_*"}, Numactl: true, Interpreters: []string{"bash"}, Stop: true, GpuParts: true,
 		}
 	})
 }
@@ -66,12 +66,15 @@ func traitRequests() []*historyv1.TaskRequest {
 		}
 	}
 	add(offered(&historyv1.TaskNeeds{Stop: true}))
+	add(offered(&historyv1.TaskNeeds{GpuParts: true}))
 	for more := range int32(2) {
 		add(withCores(float64(4 + more)))
 		add(withMemory(8192 + more))
 		con(func(c *v1.Constraints) { c.MinMemoryMb = 8192 + more })
 		con(func(c *v1.Constraints) { c.MinDiskGb = float64(100 + more) })
-		add(withGPUs(2 + more))
+		add(withGPUs(float64(2 + more)))
+		add(withGPUMemory(1 + more))
+		add(with(withGPUs(1), withGPUModel([]string{"l3", "qemu"}[more])))
 		add(pinned(fmt.Sprintf("a::0,%d", 1+more)))
 		add(onNUMA(1 + more))
 		add(func(r *historyv1.TaskRequest) { onNUMA(1)(r); withCores(float64(2 + more))(r) })

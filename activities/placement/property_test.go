@@ -23,6 +23,9 @@ func (m *model) drawNode(t *rapid.T, name string) Node {
 		n.Labels = []string{"x"}
 	}
 	gpusOn(rapid.SampledFrom([][]int32{nil, {-1}, {0, 1}, {0, 0, 1}}).Draw(t, "gpus")...)(n)
+	for i, g := range n.Gpus {
+		g.Name, g.MemoryMb = []string{"x", "x", "y"}[i], []float64{8000, 0, 4000}[i]
+	}
 	if rapid.Bool().Draw(t, "tells NUMA") {
 		numaNodes(2, 2, 4096)(n)
 	}
@@ -53,6 +56,7 @@ func (m *model) snapshots(t *rapid.T) []Node {
 			switch rapid.IntRange(0, 2).Draw(t, "holds") {
 			case 0:
 				a.Gpus = []int32{rapid.Int32Range(0, 2).Draw(t, "its GPU")}
+				a.GpuPart = rapid.SampledFrom([]*v1.GpuPart{nil, {Thousandths: 500}, {Thousandths: 1, MemoryMb: 3000}}).Draw(t, "its part")
 			case 1:
 				numa := rapid.Int32Range(0, 1).Draw(t, "its NUMA node")
 				a.NumaNode, a.MemoryMb = &numa, 1024
@@ -100,13 +104,19 @@ func drawRequest(t *rapid.T, c *clock) *historyv1.TaskRequest {
 		withCores(float64(k-1) / 2)(r)
 	}
 	r.Resources.MemoryMb = rapid.SampledFrom([]int32{0, 0, 512, 3000}).Draw(t, "memory")
-	r.Resources.Gpus = rapid.SampledFrom([]int32{0, 0, 0, 0, 1, 2}).Draw(t, "gpus")
+	r.Resources.Gpus = rapid.SampledFrom([]float64{0, 0, 0, 0, 0, 1, 2, 0.5, 0.5, 0.3, 0.7}).Draw(t, "gpus")
+	r.Resources.GpuMemoryMb = rapid.SampledFrom([]int32{0, 0, 0, 0, 1000, 4000}).Draw(t, "GPU memory")
+	r.Resources.GpuModel = rapid.SampledFrom([]string{"", "", "", "x"}).Draw(t, "model")
 	if k := rapid.Int32Range(-8, 2).Draw(t, "NUMA node"); k >= 0 {
 		onNUMA(k)(r)
 	}
 	r.Constraints.NodeLabels = rapid.SampledFrom([][]string{nil, nil, {"x"}, {"y"}}).Draw(t, "labels")
 	r.Constraints.MaxParallelPerNode = rapid.SampledFrom([]int32{0, 0, 0, 1, 2}).Draw(t, "perNode")
-	r.Constraints.TargetNode = rapid.SampledFrom([]string{"", "", "", "", "", "", "a", "c:1", "b::0,2", "a:0::1"}).Draw(t, "target")
+	targets := []string{"", "", "", "", "", "", "a", "c:1", "b::0,2", "a:0::1"}
+	if (&modelClaim{req: r}).isPart() {
+		targets = targets[:8] // a definition may not ask for a part and for whole GPUs
+	}
+	r.Constraints.TargetNode = rapid.SampledFrom(targets).Draw(t, "target")
 	r.AvoidNodes = rapid.SampledFrom([][]string{nil, nil, {"a"}, {"a", "b"}}).Draw(t, "avoid")
 	return r
 }
@@ -174,6 +184,9 @@ func TestQueueAgainstModel(t *testing.T) {
 				seen["refused"] += len(n.refused)
 			}
 			for _, claim := range m.claims {
+				if claim.node != "" && claim.isPart() {
+					seen["parts"]++
+				}
 				if claim.node != "" && claim.grant.numa >= 0 && len(claim.grant.gpus) > 0 {
 					seen["bound with GPUs"]++
 				}
@@ -262,8 +275,8 @@ func checkEmpty(t *rapid.T, q *Queue) {
 			m.discharge(&m.foreign, g)
 		}
 		for index, held := range m.gpus {
-			if held != 0 {
-				t.Fatalf("GPU %d of machine %s is still held %d times", index, m.id, held)
+			if held != (v1.GPUUse{}) {
+				t.Fatalf("GPU %d of machine %s still has %+v", index, m.id, held)
 			}
 		}
 		for index, bound := range m.numa {

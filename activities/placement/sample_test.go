@@ -85,7 +85,7 @@ func (y *sampleFleet) ask(k int) {
 		r := aTask(fmt.Sprintf("t%d", y.next), withPriority(y.Int32N(3)), queuedAt(y.clock.now()))
 		withCores([]float64{0, 0.5, 1, 2}[y.IntN(4)])(r)
 		r.Resources.MemoryMb = []int32{0, 0, 3000}[y.IntN(3)]
-		r.Resources.Gpus = []int32{0, 0, 0, 1, 2}[y.IntN(5)]
+		r.Resources.Gpus = []float64{0, 0, 0, 1, 2, 0.5, 0.3}[y.IntN(7)]
 		switch y.IntN(6) {
 		case 0:
 			r.Constraints.NodeLabels = []string{"x"}

@@ -10,17 +10,20 @@ import (
 func totalFilters() []filter {
 	return []filter{
 		{"gpus",
-			func(v *view) bool { return len(v.n.gpus) >= v.need.gpus && len(v.missingGPUs()) == 0 },
+			func(v *view) bool {
+				return v.need.gpus == 0 || v.countGPUs(v.gpuSuits) >= v.need.gpus && len(v.missingGPUs(v.gpuSuits)) == 0
+			},
 			func(v *view) phrase {
-				have := len(v.n.gpus)
-				switch {
-				case have == 0:
+				switch have := v.countGPUs(v.gpuSuits); {
+				case len(v.n.gpus) == 0:
 					return phrase{verb: has, object: "no GPU", want: v.wantedGPUs(), got: "none"}
+				case have == 0:
+					return phrase{verb: has, object: "no GPU" + v.gpuKind(), want: v.wantedGPUs(), got: "none" + v.gpuKind()}
 				case have < v.need.gpus:
-					return phrase{verb: has, object: count(have, "GPU") + " of " + number(v.need.gpus) + " asked",
-						want: v.wantedGPUs(), got: number(max(0, v.freeGPUs()))}
+					return phrase{verb: has, object: count(have, "GPU") + v.gpuKind() + " of " + number(v.need.gpus) + " asked",
+						want: v.wantedGPUs(), got: number(v.countGPUs(v.gpuFits))}
 				}
-				return phrase{verb: lacks, object: "GPU " + strings.Join(v.missingGPUs(), ", ")}
+				return phrase{verb: lacks, object: "GPU " + strings.Join(v.missingGPUs(v.gpuSuits), ", ") + v.gpuKind()}
 			},
 		},
 		{"cores",

@@ -168,12 +168,11 @@ func (v *view) keptFrom() []string {
 	return policy.KeptFrom(keptFor, v.constraints, v.need.gpus > 0 || v.later.gpus > 0)
 }
 
-// missingGPUs returns the requested GPU indices that the node does not have.
-func (v *view) missingGPUs() []string {
+// missingGPUs returns the requested GPU indices for which the node has no GPU that meets a condition.
+func (v *view) missingGPUs(meets func(gpu) bool) []string {
 	var out []string
 	for _, index := range v.target.GPUIndices {
-		has := func(g gpu) bool { return int(g.index) == index }
-		if !slices.ContainsFunc(v.n.gpus, has) {
+		if !slices.ContainsFunc(v.n.gpus, func(g gpu) bool { return int(g.index) == index && meets(g) }) {
 			out = append(out, strconv.Itoa(index))
 		}
 	}

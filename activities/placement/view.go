@@ -1,7 +1,7 @@
 package placement
 
 import (
-	"slices"
+	"strings"
 	"time"
 
 	"switchyard/workflows/names"
@@ -15,28 +15,30 @@ type view struct {
 	stretch int // 1, or prefetchFactor if the queue may prefetch to the node
 }
 
-// gpuFree reports whether the GPU is held by no attempt and not in use for gaming.
-func (v *view) gpuFree(index int32) bool {
-	return !v.n.now.gaming && v.n.machine.gpuFree(index)
+// gpuSuits reports whether the GPU would do for the request if it were free.
+func (v *view) gpuSuits(g gpu) bool {
+	return v.need.gpuMB <= g.memoryMB && strings.Contains(g.model, v.need.gpuModel)
 }
 
-func (v *view) freeGPUs() int {
-	free := 0
+// gpuFits reports whether the GPU has room for what the request asks of each of its GPUs, and is not in use for gaming.
+func (v *view) gpuFits(g gpu) bool {
+	return !v.n.now.gaming && v.gpuSuits(g) && v.n.machine.gpuUse(g.index).Fits(v.need.gpuPart, g.memoryMB)
+}
+
+// countGPUs returns how many GPUs of the node meet a condition.
+func (v *view) countGPUs(meets func(gpu) bool) int {
+	n := 0
 	for _, g := range v.n.gpus {
-		if v.gpuFree(g.index) {
-			free++
+		if meets(g) {
+			n++
 		}
 	}
-	return free
+	return n
 }
 
-// gpuCapacity reports whether the requested GPUs are free.
+// gpuCapacity reports whether the requested GPUs are free, or the requested part of one.
 func (v *view) gpuCapacity() bool {
-	if v.need.gpus == 0 {
-		return true
-	}
-	taken := func(index int) bool { return !v.gpuFree(int32(index)) }
-	return v.freeGPUs() >= v.need.gpus && !slices.ContainsFunc(v.target.GPUIndices, taken)
+	return v.need.gpus == 0 || v.countGPUs(v.gpuFits) >= v.need.gpus && len(v.missingGPUs(v.gpuFits)) == 0
 }
 
 // numaCapacity reports whether a NUMA node of the machine has enough cores and memory that no

@@ -21,14 +21,13 @@ func addNeighbors(nodes []*v1.Node) {
 	for _, shared := range byMachine {
 		held := make([]*v1.NodeNeighbor, len(shared))
 		whole := &v1.NodeNeighbor{}
+		var running []*v1.RunningAttempt
 		for i, n := range shared {
 			held[i] = heldBy(n)
 			whole.Cores += held[i].Cores
 			whole.MemoryMb += held[i].MemoryMb
-			whole.Gpus = append(whole.Gpus, held[i].Gpus...)
+			running = append(running, n.GetSnapshot().GetRunning()...)
 		}
-		slices.Sort(whole.Gpus)
-		whole.Gpus = slices.Compact(whole.Gpus)
 		for i, n := range shared {
 			for k, h := range held {
 				if k != i && (h.Cores > 0 || h.MemoryMb > 0 || len(h.Gpus) > 0) {
@@ -38,7 +37,7 @@ func addNeighbors(nodes []*v1.Node) {
 			slices.SortFunc(n.Neighbors, func(a, b *v1.NodeNeighbor) int { return strings.Compare(a.GetName(), b.GetName()) })
 			limitFree(n.Cores, whole.Cores)
 			limitFree(n.MemoryMb, whole.MemoryMb)
-			limitFree(n.Gpus, float64(len(whole.Gpus)))
+			n.Gpus.Free = min(n.GetGpus().GetFree(), v1.FreeGPUs(n.GetSnapshot().GetGpus(), running))
 		}
 	}
 }
@@ -51,6 +50,8 @@ func heldBy(n *v1.Node) *v1.NodeNeighbor {
 		h.MemoryMb += r.GetMemoryMb()
 		h.Gpus = append(h.Gpus, r.GetGpus()...)
 	}
+	slices.Sort(h.Gpus)
+	h.Gpus = slices.Compact(h.Gpus) // tasks may share a GPU
 	return h
 }
 

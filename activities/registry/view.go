@@ -69,13 +69,7 @@ func amounts(s *v1.NodeSnapshot) (cores, memory, disk, gpus *v1.NodeAmount) {
 	amount := func(total, free float64) *v1.NodeAmount {
 		return &v1.NodeAmount{Total: total, Free: min(max(free, 0), total)}
 	}
-	held := map[int32]bool{}
-	for _, r := range s.GetRunning() {
-		for _, g := range r.GetGpus() {
-			held[g] = true
-		}
-	}
-	free := float64(len(s.GetGpus()) - len(held))
+	free := v1.FreeGPUs(s.GetGpus(), s.GetRunning())
 	if s.GetGaming() {
 		free = 0
 	}

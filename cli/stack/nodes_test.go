@@ -44,7 +44,7 @@ func TestNodesHaveAnExecutorOfEachType(t *testing.T) {
 		Agents: AgentConfig{Tools: []string{"files"}, KeyFiles: map[string]string{"openai": "/k"}},
 	}, containers)()
 	wantOffered := &v1.TaskSupport{
-		VmImageDirs: []string{"/images"}, RegistryAuths: []string{"hub"}, Secrets: []string{"env:DEPLOY_*"}, AgentTools: []string{"files"}, Stop: true, AgentKeys: []string{"openai"},
+		VmImageDirs: []string{"/images"}, RegistryAuths: []string{"hub"}, Secrets: []string{"env:DEPLOY_*"}, AgentTools: []string{"files"}, Stop: true, GpuParts: true, AgentKeys: []string{"openai"},
 		// These depend on the machine.
 		Networks: offered.Networks, AgentPrograms: offered.AgentPrograms, Numactl: offered.Numactl, Interpreters: offered.Interpreters,
 	}

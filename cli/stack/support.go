@@ -22,7 +22,7 @@ func newSupport(n NodeConfig, containers *container.Executor) func() *v1.TaskSup
 		return &v1.TaskSupport{
 			VmImageDirs: n.VMs.Images, RegistryAuths: slices.Sorted(maps.Keys(n.Containers.RegistryAuth)), Networks: containers.Networks(),
 			AgentTools: n.Agents.Tools, AgentKeys: slices.Sorted(maps.Keys(n.Agents.KeyFiles)), AgentPrograms: subagent.InstalledPrograms(),
-			Secrets: patterns, AllSecrets: all, Numactl: err == nil, Interpreters: interpreters, Stop: true,
+			Secrets: patterns, AllSecrets: all, Numactl: err == nil, Interpreters: interpreters, Stop: true, GpuParts: true,
 		}
 	}
 }

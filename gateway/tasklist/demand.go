@@ -11,6 +11,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition"
+	"switchyard/workflows/policy"
 )
 
 // defaultCores is the number of cores of a task that requests none.
@@ -23,9 +24,16 @@ func demandOf(task *v1.TaskDefinition) *v1.TaskDemand {
 	}
 	c, resources := definition.Constraints(task), task.GetResources()
 	target, _ := placement.ParseTarget(c.GetTargetNode()) // an invalid target was rejected with its definition
+	gpus := policy.GPUsOf(resources)
 	d := &v1.TaskDemand{
-		Cores: defaultCores, MemoryMb: resources.GetMemoryMb(), Gpus: max(resources.GetGpus(), int32(target.GPUs)),
+		Cores: defaultCores, MemoryMb: resources.GetMemoryMb(), Gpus: int32(max(gpus.Count, target.GPUs)), GpuPart: gpus.Part,
 		Constraints: constraintTexts(c, target, definition.ContainerNeeds(task), definition.TaskNeeds(task)), Remote: v1.IsRemote(task.GetType()),
+	}
+	if model := resources.GetGpuModel(); model != "" {
+		d.Constraints = append(d.Constraints, "GPU model "+model)
+	}
+	if memory := resources.GetGpuMemoryMb(); memory > 0 {
+		d.Constraints = append(d.Constraints, fmt.Sprintf("%d MiB of a GPU", memory))
 	}
 	if resources != nil {
 		d.NumaNode = resources.NumaNode

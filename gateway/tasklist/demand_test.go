@@ -27,6 +27,10 @@ func TestDemandMatchesThePlacementRequest(t *testing.T) {
 			&v1.TaskDefinition{Type: v1.TypeShell, Resources: &v1.Resources{Cores: proto.Float64(0.5), MemoryMb: 512, Gpus: 2, NumaNode: proto.Int32(1)}},
 			&v1.TaskDemand{Cores: 0.5, MemoryMb: 512, Gpus: 2, NumaNode: proto.Int32(1)},
 		},
+		"a part of a GPU": {
+			&v1.TaskDefinition{Type: v1.TypeShell, Resources: &v1.Resources{Gpus: 0.25, GpuMemoryMb: 2000, GpuModel: "H100"}},
+			&v1.TaskDemand{Cores: 1, Gpus: 1, GpuPart: &v1.GpuPart{Thousandths: 250, MemoryMb: 2000}, Constraints: []string{"GPU model H100", "2000 MiB of a GPU"}},
+		},
 		"target": {
 			&v1.TaskDefinition{Type: v1.TypeShell, Constraints: &v1.Constraints{TargetNode: "n1:1::0,2"}},
 			&v1.TaskDemand{Cores: 1, Gpus: 2, NumaNode: proto.Int32(1), Constraints: []string{"node n1", "GPU 0, 2"}},
@@ -84,9 +88,10 @@ func TestFleetCountsAMachineOnce(t *testing.T) {
 	addAsked(res, &v1.QueueGroup{Reason: v1.WaitBusy, Count: 3, Demand: &v1.TaskDemand{Cores: 0.5, MemoryMb: 10, Gpus: 1}})
 	addAsked(res, &v1.QueueGroup{Reason: v1.WaitBusy, Count: 3, Demand: &v1.TaskDemand{Cores: 1, Remote: true}})
 	addAsked(res, &v1.QueueGroup{Reason: v1.WaitLock, Count: 3})
+	addAsked(res, &v1.QueueGroup{Reason: v1.WaitBusy, Count: 2, Demand: &v1.TaskDemand{Gpus: 1, GpuPart: &v1.GpuPart{Thousandths: 250}}})
 	want := &v1.GetQueueResponse{
-		Slots: &v1.QueueAmount{Asked: 3, Free: 9, Total: 12}, Cores: &v1.QueueAmount{Asked: 1.5, Free: 11, Total: 16},
-		MemoryMb: &v1.QueueAmount{Asked: 30, Free: 200, Total: 2000}, Gpus: &v1.QueueAmount{Asked: 3, Free: 2, Total: 2},
+		Slots: &v1.QueueAmount{Asked: 5, Free: 9, Total: 12}, Cores: &v1.QueueAmount{Asked: 1.5, Free: 11, Total: 16},
+		MemoryMb: &v1.QueueAmount{Asked: 30, Free: 200, Total: 2000}, Gpus: &v1.QueueAmount{Asked: 3.5, Free: 2, Total: 2},
 	}
 	if !proto.Equal(res, want) {
 		t.Errorf("%v, want %v", res, want)

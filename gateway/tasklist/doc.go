@@ -12,5 +12,6 @@
 // its demand comes from its definition.
 //
 // Of this module it may import proto, gateway/paging, gateway/rpcerror, gateway/runindex, gateway/runview,
-// activities/placement, activities/registry, workflows/definition, workflows/names, workflows/phrase and workflows/visibility.
+// activities/placement, activities/registry, workflows/definition, workflows/names, workflows/phrase, workflows/policy and
+// workflows/visibility.
 package tasklist

@@ -17,7 +17,7 @@ func addAsked(res *v1.GetQueueResponse, g *v1.QueueGroup) {
 	res.Slots.Asked += n
 	res.Cores.Asked += n * d.GetCores()
 	res.MemoryMb.Asked += n * float64(d.GetMemoryMb())
-	res.Gpus.Asked += n * float64(d.GetGpus())
+	res.Gpus.Asked += n * d.GPUAmount()
 }
 
 // addFleet sets the total and free amounts of the active nodes. Nodes on the same machine share its resources, so for each

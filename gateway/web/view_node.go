@@ -43,7 +43,7 @@ func (r runningRow) Holds() string {
 		held = append(held, figure(r.GetMemoryMb())+" MiB")
 	}
 	for _, index := range r.GetGpus() {
-		held = append(held, fmt.Sprintf("GPU %d", index))
+		held = append(held, fmt.Sprintf("GPU %d", index)+words.GPUPart(r.GetGpuPart()))
 	}
 	if r.NumaNode != nil {
 		held = append(held, fmt.Sprintf("NUMA node %d", r.GetNumaNode()))
@@ -198,7 +198,7 @@ func (v nodeView) GPUs() []gpuRow {
 		row := gpuRow{g, amount{"memory", g.GetMemoryUsedMb() / mibPerGiB, g.GetMemoryMb() / mibPerGiB, " GiB"}, amount{"load", g.GetUsagePercent(), 100, "%"}, ""}
 		for _, r := range v.Running {
 			if slices.Contains(r.GetGpus(), g.GetIndex()) {
-				row.HeldBy = strings.TrimPrefix(row.HeldBy+", "+strings.TrimSpace(r.GetRunId()+" "+r.GetTask()), ", ")
+				row.HeldBy = strings.TrimPrefix(row.HeldBy+", "+strings.TrimSpace(r.GetRunId()+" "+r.GetTask())+words.GPUPart(r.GetGpuPart()), ", ")
 			}
 		}
 		rows = append(rows, row)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"strconv"
 	"strings"
 	"time"
 
@@ -99,8 +100,8 @@ func demandText(d *v1.TaskDemand) string {
 		if d.GetMemoryMb() > 0 {
 			asks = append(asks, fmt.Sprintf("%d MiB", d.GetMemoryMb()))
 		}
-		if d.GetGpus() > 0 {
-			asks = append(asks, plural(d.GetGpus(), "GPU"))
+		if gpus := d.GPUAmount(); gpus > 0 {
+			asks = append(asks, plural(strconv.FormatFloat(gpus, 'f', -1, 64), "GPU"))
 		}
 	}
 	if d.NumaNode != nil {

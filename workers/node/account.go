@@ -3,6 +3,8 @@ package node
 import (
 	"maps"
 	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // account sums up what several attempts hold. Resources that are bound to a NUMA node count for
@@ -11,11 +13,11 @@ import (
 type account struct {
 	all  amount
 	numa map[int32]amount
-	gpus map[int32]int // GPU index -> number of attempts that hold it
+	gpus map[int32]v1.GPUUse // by GPU index; no entry for a free GPU
 }
 
 func newAccount() account {
-	return account{numa: map[int32]amount{}, gpus: map[int32]int{}}
+	return account{numa: map[int32]amount{}, gpus: map[int32]v1.GPUUse{}}
 }
 
 func (a account) clone() account {
@@ -25,7 +27,9 @@ func (a account) clone() account {
 func (a *account) add(u units) {
 	a.all = a.all.plus(u.amount)
 	for _, gpu := range u.gpus {
-		a.gpus[gpu]++
+		use := a.gpus[gpu]
+		use.Add(u.part)
+		a.gpus[gpu] = use
 	}
 	if u.numa != nil {
 		a.numa[*u.numa] = a.numa[*u.numa].plus(u.amount)
@@ -35,8 +39,11 @@ func (a *account) add(u units) {
 func (a *account) remove(u units) {
 	a.all = a.all.minus(u.amount)
 	for _, gpu := range u.gpus {
-		if a.gpus[gpu]--; a.gpus[gpu] == 0 {
+		use := a.gpus[gpu]
+		if use.Remove(u.part); use == (v1.GPUUse{}) {
 			delete(a.gpus, gpu)
+		} else {
+			a.gpus[gpu] = use
 		}
 	}
 	if u.numa != nil {
@@ -50,7 +57,7 @@ func (a *account) fits(u units, c capacity) bool {
 		return false
 	}
 	for _, gpu := range u.gpus {
-		if a.gpus[gpu] > 0 || !c.gpus[gpu] {
+		if memory, ok := c.gpus[gpu]; !ok || !a.gpus[gpu].Fits(u.part, memory) {
 			return false
 		}
 	}

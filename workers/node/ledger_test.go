@@ -13,9 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
-func same(a, b Need) bool { return cmp.Equal(a, b, cmpopts.EquateEmpty()) }
+func same(a, b Need) bool { return cmp.Equal(a, b, cmpopts.EquateEmpty(), protocmp.Transform()) }
 
 // starts calls Acquire in the background, and records each id when its call succeeds.
 type starts struct {
@@ -117,13 +120,14 @@ func TestCancelledWaiterMakesWay(t *testing.T) {
 }
 
 func TestLedgerRefuses(t *testing.T) {
-	l := NewLedger(NewMachine(Size{Cores: 2, MemoryMB: 100, GPUs: []int32{1}, NUMA: []NUMASize{{Index: 0, Cores: 2}, {Index: 2, MemoryMB: 100}}}), 2)
+	l := NewLedger(NewMachine(Size{Cores: 2, MemoryMB: 100, GPUs: []GPU{{Index: 1, MemoryMB: 8000}}, NUMA: []NUMASize{{Index: 0, Cores: 2}, {Index: 2, MemoryMB: 100}}}), 2)
 	release, err := l.Acquire(t.Context(), "1", Need{Cores: 2, MemoryMB: 100, GPUs: []int32{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer release()
-	for _, need := range []Need{{Cores: -1}, {MemoryMB: math.NaN()}, {GPUs: []int32{1, 1}}} {
+	for _, need := range []Need{{Cores: -1}, {MemoryMB: math.NaN()}, {GPUs: []int32{1, 1}}, {GPUPart: &v1.GpuPart{}}, {GPUs: []int32{0, 1}, GPUPart: &v1.GpuPart{Thousandths: 500}},
+		{GPUs: []int32{1}, GPUPart: &v1.GpuPart{MemoryMb: -1}}} {
 		if _, err := l.Acquire(t.Context(), "2", need); err == nil || errors.Is(err, ErrTooLarge) {
 			t.Errorf("%v: got %v", need, err)
 		}
@@ -132,6 +136,7 @@ func TestLedgerRefuses(t *testing.T) {
 	for _, need := range []Need{
 		{Cores: 2.001}, {MemoryMB: 101}, {GPUs: []int32{0}}, {GPUs: []int32{-1}}, {Cores: 1e300},
 		{NUMA: &one}, {NUMA: &zero, MemoryMB: 1}, {NUMA: &two, Cores: 0.1},
+		{GPUs: []int32{1}, GPUPart: &v1.GpuPart{MemoryMb: 8001}}, {GPUs: []int32{1}, GPUPart: &v1.GpuPart{Thousandths: 1001}},
 	} {
 		if _, err := l.Acquire(t.Context(), "2", need); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%v: got %v, want %v", need, err, ErrTooLarge)
@@ -179,11 +184,58 @@ func TestMachineWithoutNUMA(t *testing.T) {
 	}
 }
 
+// TestPartsOfAGPUAddUp checks that parts of a GPU start until they are a whole one or have all its memory, and that they share it
+// with nothing else.
+func TestPartsOfAGPUAddUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMachine(Size{Cores: 8, GPUs: []GPU{{Index: 0, MemoryMB: 8000}}})
+		l, other := NewLedger(m, 20), NewLedger(m, 20)
+		s := &starts{releases: map[string]func(){}}
+		part := func(thousandths, memoryMB int32) Need {
+			return Need{GPUs: []int32{0}, GPUPart: &v1.GpuPart{Thousandths: thousandths, MemoryMb: memoryMB}}
+		}
+		want := func(order ...string) {
+			t.Helper()
+			if !slices.Equal(s.order, order) {
+				t.Fatalf("started %v, want %v", s.order, order)
+			}
+		}
+		s.acquire(t.Context(), l, "a", part(333, 0))
+		s.acquire(t.Context(), other, "b", part(333, 3000))
+		s.acquire(t.Context(), l, "c", part(334, 0))
+		s.acquire(t.Context(), other, "most memory", part(0, 5000))
+		s.acquire(t.Context(), l, "share", part(1, 0))
+		s.acquire(t.Context(), other, "memory", part(0, 1))
+		s.acquire(t.Context(), l, "whole", Need{GPUs: []int32{0}})
+		want("a", "b", "c", "most memory")
+		s.release("most memory")
+		want("a", "b", "c", "most memory", "memory")
+		s.release("a")
+		want("a", "b", "c", "most memory", "memory", "share")
+		s.acquire(t.Context(), other, "late", part(1, 0))
+		for _, id := range []string{"b", "c", "memory"} {
+			s.release(id)
+		}
+		want("a", "b", "c", "most memory", "memory", "share")
+		s.release("share")
+		want("a", "b", "c", "most memory", "memory", "share", "whole")
+		s.release("whole")
+		want("a", "b", "c", "most memory", "memory", "share", "whole", "late")
+		if got, held := m.Reserved(), (Need{GPUs: []int32{0}}); !same(got, held) {
+			t.Errorf("reserved %v, want %v", got, held)
+		}
+		s.release("late")
+		if !same(m.Reserved(), Need{}) {
+			t.Errorf("%v reserved at the end", m.Reserved())
+		}
+	})
+}
+
 // TestWaiterKeepsOnlyWhatItNeeds checks that only what a waiter needs is set aside for it, and that
 // others get everything else.
 func TestWaiterKeepsOnlyWhatItNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewMachine(Size{Cores: 8, MemoryMB: 800, GPUs: []int32{0, 1}, NUMA: []NUMASize{
+		m := NewMachine(Size{Cores: 8, MemoryMB: 800, GPUs: []GPU{{Index: 0, MemoryMB: 8000}, {Index: 1}}, NUMA: []NUMASize{
 			{Index: 0, Cores: 4, MemoryMB: 400}, {Index: 1, Cores: 4, MemoryMB: 400},
 		}})
 		l := NewLedger(m, 20)
@@ -227,12 +279,12 @@ func TestWaiterKeepsOnlyWhatItNeeds(t *testing.T) {
 
 func TestResize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewMachine(Size{Cores: 1, GPUs: []int32{0}})
+		m := NewMachine(Size{Cores: 1, GPUs: []GPU{{}}})
 		l := NewLedger(m, 4)
 		s := &starts{releases: map[string]func(){}}
 		s.acquire(t.Context(), l, "1", Need{Cores: 1, GPUs: []int32{0}})
 		s.acquire(t.Context(), l, "2", Need{Cores: 1})
-		m.Resize(Size{Cores: 2, GPUs: []int32{0}})
+		m.Resize(Size{Cores: 2, GPUs: []GPU{{}}})
 		if synctest.Wait(); len(s.order) != 2 {
 			t.Errorf("started %v although there are cores now", s.order)
 		}
@@ -261,7 +313,7 @@ func TestResize(t *testing.T) {
 // machine, and that others wait for it as for any other attempt.
 func TestLedgerRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := NewMachine(Size{Cores: 2, MemoryMB: 100, GPUs: []int32{0, 1}})
+		m := NewMachine(Size{Cores: 2, MemoryMB: 100, GPUs: []GPU{{}, {Index: 1}}})
 		l := NewLedger(m, 2)
 		big := Need{Cores: 3, MemoryMB: 200, GPUs: []int32{1}}
 		release, err := l.Restore("old", big)

@@ -13,19 +13,29 @@ import (
 	"pgregory.net/rapid"
 
 	"switchyard/dev/testneeds"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
-// oddMachine has a NUMA node without memory, one without processors, and a gap in the GPU indices.
-var oddMachine = Size{Cores: 8, MemoryMB: 1000, GPUs: []int32{0, 1, 4}, NUMA: []NUMASize{
+// oddMachine has a NUMA node without memory, one without processors, a gap in the GPU indices, and a GPU of unknown memory.
+var oddMachine = Size{Cores: 8, MemoryMB: 1000, GPUs: []GPU{{Index: 0, MemoryMB: 8000}, {Index: 1}, {Index: 4, MemoryMB: 6000}}, NUMA: []NUMASize{
 	{Index: 0, Cores: 4, MemoryMB: 500}, {Index: 1, Cores: 4}, {Index: 3, MemoryMB: 500},
 }}
 
 // randomNeed returns a need that oddMachine can meet.
 func randomNeed(r *rand.Rand) Need {
 	n := Need{Cores: float64(r.IntN(41)) / 10, MemoryMB: float64(r.IntN(6) * 100)}
-	for _, gpu := range oddMachine.GPUs {
-		if r.IntN(4) == 0 {
-			n.GPUs = append(n.GPUs, gpu)
+	if r.IntN(2) == 0 {
+		gpu := oddMachine.GPUs[r.IntN(3)]
+		n.GPUs = []int32{gpu.Index}
+		n.GPUPart = &v1.GpuPart{Thousandths: []int32{1, 333, 500, 999}[r.IntN(4)], MemoryMb: min([]int32{0, 1000, 3000, 6000}[r.IntN(4)], int32(gpu.MemoryMB))}
+		if n.GPUPart.MemoryMb > 0 && r.IntN(3) == 0 {
+			n.GPUPart.Thousandths = 0
+		}
+	} else {
+		for _, gpu := range oddMachine.GPUs {
+			if r.IntN(4) == 0 {
+				n.GPUs = append(n.GPUs, gpu.Index)
+			}
 		}
 	}
 	if r.IntN(2) == 0 {
@@ -39,13 +49,16 @@ func randomNeed(r *rand.Rand) Need {
 // tally adds up needs in the plain way, to check the ledger's own accounts.
 type tally struct {
 	cores, memory float64
-	gpus          map[int32]int
+	gpus          map[int32]*gpuTally
 	numa          map[int32][2]float64
 	slots         map[*Ledger]int
 }
 
+// gpuTally counts the attempts on a GPU, those that hold all of it, and the sums of the parts.
+type gpuTally struct{ attempts, whole, share, memory int }
+
 func newTally() *tally {
-	return &tally{gpus: map[int32]int{}, numa: map[int32][2]float64{}, slots: map[*Ledger]int{}}
+	return &tally{gpus: map[int32]*gpuTally{}, numa: map[int32][2]float64{}, slots: map[*Ledger]int{}}
 }
 
 func (y *tally) change(l *Ledger, n Need, sign int) {
@@ -53,7 +66,15 @@ func (y *tally) change(l *Ledger, n Need, sign int) {
 	y.memory += float64(sign) * n.MemoryMB
 	y.slots[l] += sign
 	for _, gpu := range n.GPUs {
-		y.gpus[gpu] += sign
+		if y.gpus[gpu] == nil {
+			y.gpus[gpu] = &gpuTally{}
+		}
+		g := y.gpus[gpu]
+		if g.attempts += sign; n.GPUPart == nil {
+			g.whole += sign
+		}
+		g.share += sign * int(n.GPUPart.GetThousandths())
+		g.memory += sign * int(n.GPUPart.GetMemoryMb())
 	}
 	if n.NUMA != nil {
 		sum := y.numa[*n.NUMA]
@@ -67,9 +88,10 @@ func (y *tally) over(size Size) error {
 	if y.cores > size.Cores+slack || y.memory > size.MemoryMB {
 		return fmt.Errorf("%g cores and %g MiB of %v", y.cores, y.memory, size)
 	}
-	for gpu, n := range y.gpus {
-		if n > 1 || n > 0 && !slices.Contains(size.GPUs, gpu) {
-			return fmt.Errorf("GPU %d has %d attempts", gpu, n)
+	for gpu, g := range y.gpus {
+		at := slices.IndexFunc(size.GPUs, func(of GPU) bool { return of.Index == gpu })
+		if g.attempts > 0 && at < 0 || g.whole > 0 && g.attempts > 1 || g.share > 1000 || g.memory > 0 && g.memory > int(size.GPUs[at].MemoryMB) {
+			return fmt.Errorf("GPU %d has %+v", gpu, *g)
 		}
 	}
 	for _, numa := range size.NUMA {
@@ -92,8 +114,15 @@ func (y *tally) blocks(n Need, size Size) bool {
 	if none(n.Cores, y.cores, size.Cores) || none(n.MemoryMB, y.memory, size.MemoryMB) {
 		return true
 	}
-	if slices.ContainsFunc(n.GPUs, func(gpu int32) bool { return y.gpus[gpu] > 0 }) {
-		return true
+	for _, of := range size.GPUs {
+		g, part := y.gpus[of.Index], n.GPUPart
+		if g == nil || g.attempts == 0 || !slices.Contains(n.GPUs, of.Index) {
+			continue
+		}
+		if part == nil || g.whole > 0 || g.share+int(part.GetThousandths()) > 1000 ||
+			part.GetMemoryMb() > 0 && g.memory+int(part.GetMemoryMb()) > int(of.MemoryMB) {
+			return true
+		}
 	}
 	return n.NUMA != nil && slices.ContainsFunc(size.NUMA, func(s NUMASize) bool {
 		sum := y.numa[s.Index]
@@ -223,7 +252,7 @@ func TestLedgerRaces(t *testing.T) {
 			}
 		}
 		// Hold the whole machine at first, so that the other calls have to queue.
-		unblock, err := ledgers[0].Acquire(context.Background(), "blocker", Need{Cores: 8, MemoryMB: 1000, GPUs: oddMachine.GPUs})
+		unblock, err := ledgers[0].Acquire(context.Background(), "blocker", Need{Cores: 8, MemoryMB: 1000, GPUs: []int32{0, 1, 4}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,8 @@ func (m *Machine) Reserved() Need {
 func (m *Machine) gpuUse(index int32) (held bool, grants int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.reserved.gpus[index] > 0, m.grants[index]
+	_, held = m.reserved.gpus[index]
+	return held, m.grants[index]
 }
 
 // possible returns ErrTooLarge if the machine could never meet the need. The caller holds m.mu.

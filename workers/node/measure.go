@@ -40,7 +40,7 @@ func (m *Machine) follow(size Size) {
 func sizeOf(s *v1.NodeSnapshot) Size {
 	size := Size{Cores: float64(s.GetCpu().GetCores()), MemoryMB: s.GetMemory().GetTotalMb()}
 	for _, gpu := range s.GetGpus() {
-		size.GPUs = append(size.GPUs, gpu.GetIndex())
+		size.GPUs = append(size.GPUs, GPU{Index: gpu.GetIndex(), MemoryMB: int64(gpu.GetMemoryMb()), MIGUUID: gpu.GetMigUuid()})
 	}
 	for _, n := range s.GetNuma() {
 		size.NUMA = append(size.NUMA, NUMASize{Index: n.GetIndex(), Cores: float64(len(n.GetCpus())), MemoryMB: n.GetMemoryTotalMb()})

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Need is what an attempt takes from a machine while it runs.
@@ -14,8 +16,10 @@ type Need struct {
 	Cores float64
 	// MemoryMB is memory in MiB, rounded up to whole MiB.
 	MemoryMB float64
-	// GPUs are the indices of the GPUs that the attempt gets exclusively.
+	// GPUs are the indices of the GPUs that the attempt gets.
 	GPUs []int32
+	// GPUPart is what it gets of its one GPU, or nil if no other attempt gets any part of its GPUs.
+	GPUPart *v1.GpuPart
 	// NUMA is the NUMA node that provides the cores and the memory, or nil for any.
 	NUMA *int32
 	// Remote is set if the attempt runs outside of the machine and takes no slot. The other fields are empty in
@@ -23,11 +27,14 @@ type Need struct {
 	Remote bool
 }
 
-// String returns a text for messages, such as "2 cores, 512 MiB, GPUs 0, 1".
+// String returns a text for messages, such as "2 cores, 512 MiB, GPUs 0, 1" or "2 cores, 512 MiB, GPUs 0 (0.5 of it, 0 MiB)".
 func (n Need) String() string {
 	s := fmt.Sprintf("%g cores, %g MiB", n.Cores, n.MemoryMB)
 	if len(n.GPUs) > 0 {
 		s += ", GPUs " + list(n.GPUs)
+	}
+	if n.GPUPart != nil {
+		s += fmt.Sprintf(" (%g of it, %d MiB)", n.GPUPart.Share(), n.GPUPart.GetMemoryMb())
 	}
 	if n.NUMA != nil {
 		s += fmt.Sprintf(", on NUMA node %d", *n.NUMA)
@@ -80,7 +87,8 @@ func whole(x float64) int64 { return int64(min(x, 1<<50)) }
 // units is a Need in integers.
 type units struct {
 	amount
-	gpus   []int32 // in ascending order
+	gpus   []int32     // in ascending order
+	part   *v1.GpuPart // of the one GPU; nil for whole ones
 	numa   *int32
 	remote bool
 }
@@ -88,13 +96,15 @@ type units struct {
 func (n Need) units() (units, error) {
 	gpus := slices.Sorted(slices.Values(n.GPUs))
 	twice := len(slices.Compact(slices.Clone(gpus))) < len(gpus)
+	share, memory := n.GPUPart.GetThousandths(), n.GPUPart.GetMemoryMb()
+	badPart := n.GPUPart != nil && (len(gpus) != 1 || share < 0 || memory < 0 || share+memory == 0)
 	// The negation also rejects NaN.
-	if !(n.Cores >= 0 && n.MemoryMB >= 0) || twice {
+	if !(n.Cores >= 0 && n.MemoryMB >= 0) || twice || badPart {
 		return units{}, fmt.Errorf("a need of %s is invalid", n)
 	}
 	// Decimal fractions are not exact: 1.1 cores must not become 1101 thousandths.
 	const slack = 1e-6
-	u := units{gpus: gpus, remote: n.Remote, amount: amount{
+	u := units{gpus: gpus, part: n.GPUPart, remote: n.Remote, amount: amount{
 		milliCores: whole(math.Ceil(n.Cores*1000 - slack)),
 		memoryMB:   whole(math.Ceil(n.MemoryMB - slack)),
 	}}
@@ -107,7 +117,7 @@ func (n Need) units() (units, error) {
 
 func (u units) need() Need {
 	n := u.amount.need()
-	n.GPUs, n.Remote = slices.Clone(u.gpus), u.remote
+	n.GPUs, n.GPUPart, n.Remote = slices.Clone(u.gpus), u.part, u.remote
 	if u.numa != nil {
 		index := *u.numa
 		n.NUMA = &index

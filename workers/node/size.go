@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 // Size is the total size of a machine.
@@ -12,10 +14,19 @@ type Size struct {
 	Cores float64
 	// MemoryMB is memory in MiB, rounded down to whole MiB.
 	MemoryMB float64
-	// GPUs are the indices of the GPUs.
-	GPUs []int32
+	// GPUs are the GPUs, and MIG devices in the place of the GPUs that are split into them.
+	GPUs []GPU
 	// NUMA lists the NUMA nodes. It is empty if the machine has only one or does not report them.
 	NUMA []NUMASize
+}
+
+// GPU is a GPU or a MIG device.
+type GPU struct {
+	Index int32
+	// MemoryMB is its memory in MiB, or 0 if unknown.
+	MemoryMB int64
+	// MIGUUID is the UUID of a MIG device, or "".
+	MIGUUID string
 }
 
 // NUMASize is the size of a NUMA node.
@@ -40,16 +51,16 @@ func (s Size) equal(o Size) bool {
 type capacity struct {
 	all  amount
 	numa map[int32]amount
-	gpus map[int32]bool
+	gpus map[int32]int64 // memory in MiB by index
 }
 
 func (s Size) capacity() capacity {
-	c := capacity{all: floor(s.Cores, s.MemoryMB), numa: map[int32]amount{}, gpus: map[int32]bool{}}
+	c := capacity{all: floor(s.Cores, s.MemoryMB), numa: map[int32]amount{}, gpus: map[int32]int64{}}
 	for _, n := range s.NUMA {
 		c.numa[n.Index] = floor(n.Cores, n.MemoryMB)
 	}
 	for _, gpu := range s.GPUs {
-		c.gpus[gpu] = true
+		c.gpus[gpu.Index] = gpu.MemoryMB
 	}
 	return c
 }
@@ -71,11 +82,14 @@ func (c capacity) lacks(u units) string {
 		return fmt.Sprintf("it has %s", c.all)
 	}
 	for _, gpu := range u.gpus {
-		if !c.gpus[gpu] {
-			if len(c.gpus) == 0 {
-				return fmt.Sprintf("no GPU %d, nor any other", gpu)
-			}
+		memory, ok := c.gpus[gpu]
+		switch {
+		case len(c.gpus) == 0:
+			return fmt.Sprintf("no GPU %d, nor any other", gpu)
+		case !ok:
 			return fmt.Sprintf("no GPU %d, only %s", gpu, list(slices.Sorted(maps.Keys(c.gpus))))
+		case !(v1.GPUUse{}).Fits(u.part, memory):
+			return fmt.Sprintf("its GPU %d has %d MiB", gpu, memory)
 		}
 	}
 	if u.numa == nil {

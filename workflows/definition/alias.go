@@ -192,6 +192,10 @@ func alias(name string, message protoreflect.MessageDescriptor) string {
 			return "memoryMb"
 		case "gpu":
 			return "gpus"
+		case "gpumemory", "gpumem", "vram", "vrammb":
+			return "gpuMemoryMb"
+		case "gputype", "accelerator":
+			return "gpuModel"
 		case "numa":
 			return "numaNode"
 		}

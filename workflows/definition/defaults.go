@@ -56,6 +56,7 @@ func (r *defaultsReader) check(defaults *v1.TaskDefaults, p *source.Path) (bad m
 	r.heartbeatTimeout(defaults.GetHeartbeatTimeout(), p.Field("heartbeatTimeout"))
 	r.stop(defaults.GetStop(), p.Field("stop"))
 	constraintRules{r.decoder}.check(defaults.GetConstraints(), p.Field("constraints"))
+	gpuRules{r.decoder}.number(defaults.GetResources(), p.Field("resources"))
 	interpreterRules{r.decoder}.shell(defaults.GetSpec().GetShell(), p.Field("spec").Field(shellField))
 	bad = map[string]bool{}
 	prefix := p.String() + "."

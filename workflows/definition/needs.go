@@ -22,6 +22,7 @@ func TaskNeeds(task *v1.TaskDefinition) *historyv1.TaskNeeds {
 		return nil
 	}
 	needs := &historyv1.TaskNeeds{Secrets: nodeSecrets(task), Stop: task.GetStop() != nil}
+	needs.GpuParts = policy.GPUsOf(task.GetResources()).Part != nil
 	spec := task.GetSpec().GetFields()
 	switch {
 	case task.GetType() == v1.TypeSubagent:

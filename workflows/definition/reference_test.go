@@ -89,6 +89,9 @@ func (r *referenceWriter) message(m protoreflect.MessageDescriptor) {
 	r.f("| Field | Type | Meaning |\n|---|---|---|\n")
 	for i := range m.Fields().Len() {
 		field := m.Fields().Get(i)
+		if isDeprecated(field) {
+			continue
+		}
 		comment := r.linked(m, r.schema.comments[field.FullName()])
 		// A comment that only names another message is about the field of the same name there.
 		comment = regexp.MustCompile(`^See \[.*\]\((.*)\)\.$`).ReplaceAllString(comment, "See [`"+field.JSONName()+"`]($1."+field.JSONName()+").")

@@ -76,6 +76,9 @@ func (b *schemaBuilder) message(m protoreflect.MessageDescriptor) object {
 	var required []any
 	for i := range m.Fields().Len() {
 		field := m.Fields().Get(i)
+		if isDeprecated(field) {
+			continue
+		}
 		canonical, snake := field.JSONName(), string(field.Name())
 		properties[canonical] = b.field(field)
 		if snake != canonical {
@@ -120,6 +123,11 @@ func (b *schemaBuilder) message(m protoreflect.MessageDescriptor) object {
 		schema["allOf"] = all
 	}
 	return schema
+}
+
+// isDeprecated reports whether only programs of earlier versions send the field.
+func isDeprecated(field protoreflect.FieldDescriptor) bool {
+	return field.Options().(*descriptorpb.FieldOptions).GetDeprecated()
 }
 
 func (b *schemaBuilder) pointer(m protoreflect.MessageDescriptor) string {

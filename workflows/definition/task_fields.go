@@ -49,6 +49,8 @@ var fieldScopes = []fieldScope{
 	{field: "input", affects: readsInput, reason: unreadInput, typeHint: childInput},
 	{field: "priority", affects: competes, reason: asksPerson, hint: "it orders the tasks that wait for a node or a lock"},
 	{field: "resources", affects: needsNode, reason: withoutNode},
+	{field: "resources.gpuMemoryMb", affects: usesMachine, reason: ofMachine, hint: "nodeSelector of spec chooses among the GPUs of the cluster"},
+	{field: "resources.gpuModel", affects: usesMachine, reason: ofMachine, hint: "nodeSelector of spec chooses among the GPUs of the cluster"},
 	{field: "resources.maxProcesses", affects: limitsProcesses, reason: unlimited, hint: "add sandbox: true to spec", typeHint: map[string]string{v1.TypeK8sJob: "the cluster limits the processes of its pods"}},
 	{field: "resources.numaNode", affects: usesMachine, reason: ofMachine, hint: "nodeSelector of spec chooses among the machines of the cluster"},
 	{field: "retry", affects: endsByItself, reason: asksPerson, hint: "deadline limits how long it waits for an answer", typeReason: ofLasting, typeHint: map[string]string{v1.TypeVPS: "a machine that has ended cannot be retried, because its disk is gone; `switchyard vps restart` restarts a running one"}},

@@ -63,6 +63,7 @@ func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto
 	r.duration(task.GetCache().GetTtl(), at.Field("cache").Field("ttl"))
 	r.durationOr(task.GetArtifacts().GetKeep(), at.Field("artifacts").Field("keep"), `"0" means as long as the other results of the run`)
 	constraintRules{r.decoder}.check(task.GetConstraints(), at.Field("constraints"))
+	gpuRules{r.decoder}.check(task, at)
 	r.flow(task, at.Parent.Name == "finally", at)
 	fanOutRules{r.decoder}.check(task, at)
 	r.warnings.check(def, task, spec, at)

@@ -11,6 +11,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/definition/source"
+	"switchyard/workflows/policy"
 )
 
 // workspaceTimeout is how long a task waits for the node of its workspace if that is offline.
@@ -43,7 +44,7 @@ func AddNeeds(req *historyv1.TaskRequest, other *v1.TaskDefinition) {
 	if res := other.GetResources(); res != nil {
 		most := proto.CloneOf(cmp.Or(req.Later, &v1.Resources{Cores: new(float64)}))
 		*most.Cores = max(*most.Cores, res.GetCores())
-		most.MemoryMb, most.Gpus = max(most.MemoryMb, res.GetMemoryMb()), max(most.Gpus, res.GetGpus())
+		most.MemoryMb, most.Gpus = max(most.MemoryMb, res.GetMemoryMb()), max(most.Gpus, float64(policy.GPUsOf(res).Count))
 		req.Later = most
 	}
 	more := Constraints(other)

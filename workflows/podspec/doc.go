@@ -7,6 +7,6 @@
 // A spec is checked twice: when its workflow is read, when values with `${{ }}` are not known yet and count as valid, and when
 // the task starts.
 //
-// The package is pure: it imports proto, workflows/condition, workflows/interpreter, workflows/nearest, workflows/structs, the types of
-// Kubernetes, the parser of image names and the standard library.
+// The package is pure: it imports proto, workflows/condition, workflows/interpreter, workflows/nearest, workflows/policy,
+// workflows/structs, the types of Kubernetes, the parser of image names and the standard library.
 package podspec

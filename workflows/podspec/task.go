@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/policy"
 )
 
 // GPU is the Kubernetes resource for one GPU of a task.
@@ -25,8 +26,8 @@ func Resources(r *v1.Resources) corev1.ResourceList {
 	if r.GetMemoryMb() > 0 {
 		list[corev1.ResourceMemory] = *resource.NewQuantity(int64(r.GetMemoryMb())<<20, resource.BinarySI)
 	}
-	if r.GetGpus() > 0 {
-		list[GPU] = *resource.NewQuantity(int64(r.GetGpus()), resource.DecimalSI)
+	if gpus := policy.GPUsOf(r).Count; gpus > 0 {
+		list[GPU] = *resource.NewQuantity(int64(gpus), resource.DecimalSI)
 	}
 	return list
 }

@@ -50,6 +50,9 @@ func Unsupported(support *v1.TaskSupport, needs *historyv1.TaskNeeds, command st
 	if needs.GetStop() && !support.GetStop() {
 		lacking = append(lacking, "stop of a task (upgrade its worker)")
 	}
+	if needs.GetGpuParts() && !support.GetGpuParts() {
+		lacking = append(lacking, "parts of GPUs (upgrade its worker)")
+	}
 	for _, ref := range needs.GetSecrets() {
 		isCovered := func(pattern string) bool { matched, err := path.Match(pattern, ref); return err == nil && matched }
 		if !support.GetAllSecrets() && !slices.ContainsFunc(support.GetSecrets(), isCovered) {

@@ -116,3 +116,19 @@ func TestRunWithEveryFieldOfTheLanguageCompletes(t *testing.T) {
 	})
 	workertest.Replay(t, "everything", limits.Run{}, h.History(""))
 }
+
+// gpuParts is a run that sets each field about GPUs, and the field that earlier versions of clients send.
+const gpuParts = `
+name: gpu-parts-%s
+tasks:
+  part: { type: shell, spec: { command: x }, resources: { gpus: 0.5, gpuMemoryMb: 20000, gpuModel: h100 }, condition: "false" }
+  earlier: { type: shell, spec: { command: x }, resources: { wholeGpus: 2 }, condition: "false" }
+`
+
+func TestRunWithPartsOfGPUsCompletes(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	h := c.Submit(c.Input(fmt.Sprintf(gpuParts, c.Label)))
+	workertest.CheckRun(t, h.Wait(), "completed", map[string]string{"part": "skipped", "earlier": "skipped"})
+	workertest.Replay(t, "gpu-parts", limits.Run{}, h.History(""))
+}

@@ -1690,14 +1690,25 @@ type Resources struct {
 	Cores *float64 `protobuf:"fixed64,1,opt,name=cores,proto3,oneof" json:"cores,omitempty"`
 	// Memory in MiB. An attempt that exceeds it ends as killed_oom, if the node can detect this. 0 means no limit.
 	MemoryMb int32 `protobuf:"varint,2,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
-	// Number of GPUs.
-	Gpus int32 `protobuf:"varint,3,opt,name=gpus,proto3" json:"gpus,omitempty"`
+	// Number of GPUs, as earlier versions send it. It counts if `gpus` is 0.
+	//
+	// Deprecated: Marked as deprecated in switchyard/v1/definition.proto.
+	WholeGpus int32 `protobuf:"varint,3,opt,name=whole_gpus,json=wholeGpus,proto3" json:"whole_gpus,omitempty"`
 	// NUMA node to run on. Absent means any.
 	NumaNode *int32 `protobuf:"varint,4,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
 	// Maximum number of processes and threads of a container or a sandbox; 0 means 4,096.
 	MaxProcesses int32 `protobuf:"varint,5,opt,name=max_processes,json=maxProcesses,proto3" json:"max_processes,omitempty"`
 	// Maximum output in MiB that the log of an attempt keeps. The node's own limit applies if this is 0 or larger.
-	MaxOutputMb   int32 `protobuf:"varint,6,opt,name=max_output_mb,json=maxOutputMb,proto3" json:"max_output_mb,omitempty"`
+	MaxOutputMb int32 `protobuf:"varint,6,opt,name=max_output_mb,json=maxOutputMb,proto3" json:"max_output_mb,omitempty"`
+	// Number of GPUs: whole ones, or a part of one from 0.001 to 0.999 in thousandths. No other task gets any part of a whole
+	// one.
+	Gpus float64 `protobuf:"fixed64,7,opt,name=gpus,proto3" json:"gpus,omitempty"`
+	// Memory in MiB of each GPU. With a part of a GPU, or without `gpus`, the task shares a GPU with others and takes this
+	// much of its memory. Whole GPUs must have at least this much.
+	GpuMemoryMb int32 `protobuf:"varint,8,opt,name=gpu_memory_mb,json=gpuMemoryMb,proto3" json:"gpu_memory_mb,omitempty"`
+	// Model of the GPUs: a text that their name contains, such as "h100". Case, spaces and hyphens do not count. Empty means
+	// any.
+	GpuModel      string `protobuf:"bytes,9,opt,name=gpu_model,json=gpuModel,proto3" json:"gpu_model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1746,9 +1757,10 @@ func (x *Resources) GetMemoryMb() int32 {
 	return 0
 }
 
-func (x *Resources) GetGpus() int32 {
+// Deprecated: Marked as deprecated in switchyard/v1/definition.proto.
+func (x *Resources) GetWholeGpus() int32 {
 	if x != nil {
-		return x.Gpus
+		return x.WholeGpus
 	}
 	return 0
 }
@@ -1772,6 +1784,27 @@ func (x *Resources) GetMaxOutputMb() int32 {
 		return x.MaxOutputMb
 	}
 	return 0
+}
+
+func (x *Resources) GetGpus() float64 {
+	if x != nil {
+		return x.Gpus
+	}
+	return 0
+}
+
+func (x *Resources) GetGpuMemoryMb() int32 {
+	if x != nil {
+		return x.GpuMemoryMb
+	}
+	return 0
+}
+
+func (x *Resources) GetGpuModel() string {
+	if x != nil {
+		return x.GpuModel
+	}
+	return ""
 }
 
 // RetryPolicy defines how often and when a failed attempt is retried. The wait before retry n (from 0) is backoff_ms *
@@ -2049,14 +2082,18 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\ttolerates\x18\r \x03(\tR\ttolerates\x1aG\n" +
 	"\x19RequiresCapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xa2\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xaf\x03\n" +
 	"\tResources\x122\n" +
 	"\x05cores\x18\x01 \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00\xb0@)\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\x05cores\x88\x01\x01\x12$\n" +
-	"\tmemory_mb\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmemoryMb\x12\x1d\n" +
-	"\x04gpus\x18\x03 \x01(\x05B\t\xbaH\x06\x1a\x04\x18@(\x00R\x04gpus\x12)\n" +
+	"\tmemory_mb\x18\x02 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\bmemoryMb\x12*\n" +
+	"\n" +
+	"whole_gpus\x18\x03 \x01(\x05B\v\xbaH\x06\x1a\x04\x18@(\x00\x18\x01R\twholeGpus\x12)\n" +
 	"\tnuma_node\x18\x04 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00H\x01R\bnumaNode\x88\x01\x01\x12,\n" +
 	"\rmax_processes\x18\x05 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\fmaxProcesses\x12+\n" +
-	"\rmax_output_mb\x18\x06 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vmaxOutputMbB\b\n" +
+	"\rmax_output_mb\x18\x06 \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vmaxOutputMb\x12+\n" +
+	"\x04gpus\x18\a \x01(\x01B\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x00\x00P@)\x00\x00\x00\x00\x00\x00\x00\x00R\x04gpus\x12+\n" +
+	"\rgpu_memory_mb\x18\b \x01(\x05B\a\xbaH\x04\x1a\x02(\x00R\vgpuMemoryMb\x12$\n" +
+	"\tgpu_model\x18\t \x01(\tB\a\xbaH\x04r\x02\x18?R\bgpuModelB\b\n" +
 	"\x06_coresB\f\n" +
 	"\n" +
 	"_numa_node\"\xfb\x02\n" +

@@ -1040,7 +1040,7 @@ type TaskDemand struct {
 	Cores float64 `protobuf:"fixed64,1,opt,name=cores,proto3" json:"cores,omitempty"`
 	// Memory in MiB; 0 if unspecified.
 	MemoryMb int32 `protobuf:"varint,2,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
-	// Number of GPUs.
+	// Number of GPUs; 1 for a part of one.
 	Gpus int32 `protobuf:"varint,3,opt,name=gpus,proto3" json:"gpus,omitempty"`
 	// NUMA node. Absent means any.
 	NumaNode *int32 `protobuf:"varint,4,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
@@ -1048,7 +1048,9 @@ type TaskDemand struct {
 	Constraints []string `protobuf:"bytes,5,rep,name=constraints,proto3" json:"constraints,omitempty"`
 	// Whether the task runs outside the node, such as in a cluster, so that its cores, memory and GPUs are not taken from
 	// the node.
-	Remote        bool `protobuf:"varint,6,opt,name=remote,proto3" json:"remote,omitempty"`
+	Remote bool `protobuf:"varint,6,opt,name=remote,proto3" json:"remote,omitempty"`
+	// Part of a GPU; absent if the GPUs are whole.
+	GpuPart       *GpuPart `protobuf:"bytes,7,opt,name=gpu_part,json=gpuPart,proto3" json:"gpu_part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1123,6 +1125,13 @@ func (x *TaskDemand) GetRemote() bool {
 		return x.Remote
 	}
 	return false
+}
+
+func (x *TaskDemand) GetGpuPart() *GpuPart {
+	if x != nil {
+		return x.GpuPart
+	}
+	return nil
 }
 
 // GetQueueRequest selects tasks that wait to start.
@@ -1497,7 +1506,7 @@ var File_switchyard_v1_task_service_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\n" +
-	" switchyard/v1/task_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x1eswitchyard/v1/run_submit.proto\"\xc9\n" +
+	" switchyard/v1/task_service.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x1bswitchyard/v1/options.proto\x1a\x1bswitchyard/v1/problem.proto\x1a\x1eswitchyard/v1/run_submit.proto\"\xc9\n" +
 	"\n" +
 	"\x11SubmitTaskRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
@@ -1599,7 +1608,7 @@ const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\x06demand\x18\x10 \x01(\v2\x19.switchyard.v1.TaskDemandR\x06demandB\f\n" +
 	"\n" +
 	"_exit_codeB\v\n" +
-	"\t_priority\"\xbd\x01\n" +
+	"\t_priority\"\xf0\x01\n" +
 	"\n" +
 	"TaskDemand\x12\x14\n" +
 	"\x05cores\x18\x01 \x01(\x01R\x05cores\x12\x1b\n" +
@@ -1607,7 +1616,8 @@ const file_switchyard_v1_task_service_proto_rawDesc = "" +
 	"\x04gpus\x18\x03 \x01(\x05R\x04gpus\x12 \n" +
 	"\tnuma_node\x18\x04 \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12 \n" +
 	"\vconstraints\x18\x05 \x03(\tR\vconstraints\x12\x16\n" +
-	"\x06remote\x18\x06 \x01(\bR\x06remoteB\f\n" +
+	"\x06remote\x18\x06 \x01(\bR\x06remote\x121\n" +
+	"\bgpu_part\x18\a \x01(\v2\x16.switchyard.v1.GpuPartR\agpuPartB\f\n" +
 	"\n" +
 	"_numa_node\"\xa9\x01\n" +
 	"\x0fGetQueueRequest\x12D\n" +
@@ -1691,6 +1701,7 @@ var file_switchyard_v1_task_service_proto_goTypes = []any{
 	(*Artifacts)(nil),             // 25: switchyard.v1.Artifacts
 	(*Problem)(nil),               // 26: switchyard.v1.Problem
 	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(*GpuPart)(nil),               // 28: switchyard.v1.GpuPart
 }
 var file_switchyard_v1_task_service_proto_depIdxs = []int32{
 	16, // 0: switchyard.v1.SubmitTaskRequest.spec:type_name -> google.protobuf.Struct
@@ -1720,28 +1731,29 @@ var file_switchyard_v1_task_service_proto_depIdxs = []int32{
 	27, // 24: switchyard.v1.ListedTask.queued_at:type_name -> google.protobuf.Timestamp
 	27, // 25: switchyard.v1.ListedTask.not_before:type_name -> google.protobuf.Timestamp
 	9,  // 26: switchyard.v1.ListedTask.demand:type_name -> switchyard.v1.TaskDemand
-	12, // 27: switchyard.v1.GetQueueResponse.groups:type_name -> switchyard.v1.QueueGroup
-	13, // 28: switchyard.v1.GetQueueResponse.slots:type_name -> switchyard.v1.QueueAmount
-	13, // 29: switchyard.v1.GetQueueResponse.cores:type_name -> switchyard.v1.QueueAmount
-	13, // 30: switchyard.v1.GetQueueResponse.memory_mb:type_name -> switchyard.v1.QueueAmount
-	13, // 31: switchyard.v1.GetQueueResponse.gpus:type_name -> switchyard.v1.QueueAmount
-	9,  // 32: switchyard.v1.QueueGroup.demand:type_name -> switchyard.v1.TaskDemand
-	27, // 33: switchyard.v1.QueueGroup.oldest_queued_at:type_name -> google.protobuf.Timestamp
-	27, // 34: switchyard.v1.QueueGroup.not_before:type_name -> google.protobuf.Timestamp
-	8,  // 35: switchyard.v1.QueueGroup.examples:type_name -> switchyard.v1.ListedTask
-	0,  // 36: switchyard.v1.TaskService.SubmitTask:input_type -> switchyard.v1.SubmitTaskRequest
-	2,  // 37: switchyard.v1.TaskService.SubmitTasks:input_type -> switchyard.v1.SubmitTasksRequest
-	6,  // 38: switchyard.v1.TaskService.ListTasks:input_type -> switchyard.v1.ListTasksRequest
-	10, // 39: switchyard.v1.TaskService.GetQueue:input_type -> switchyard.v1.GetQueueRequest
-	1,  // 40: switchyard.v1.TaskService.SubmitTask:output_type -> switchyard.v1.SubmitTaskResponse
-	3,  // 41: switchyard.v1.TaskService.SubmitTasks:output_type -> switchyard.v1.SubmitTasksResponse
-	7,  // 42: switchyard.v1.TaskService.ListTasks:output_type -> switchyard.v1.ListTasksResponse
-	11, // 43: switchyard.v1.TaskService.GetQueue:output_type -> switchyard.v1.GetQueueResponse
-	40, // [40:44] is the sub-list for method output_type
-	36, // [36:40] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	28, // 27: switchyard.v1.TaskDemand.gpu_part:type_name -> switchyard.v1.GpuPart
+	12, // 28: switchyard.v1.GetQueueResponse.groups:type_name -> switchyard.v1.QueueGroup
+	13, // 29: switchyard.v1.GetQueueResponse.slots:type_name -> switchyard.v1.QueueAmount
+	13, // 30: switchyard.v1.GetQueueResponse.cores:type_name -> switchyard.v1.QueueAmount
+	13, // 31: switchyard.v1.GetQueueResponse.memory_mb:type_name -> switchyard.v1.QueueAmount
+	13, // 32: switchyard.v1.GetQueueResponse.gpus:type_name -> switchyard.v1.QueueAmount
+	9,  // 33: switchyard.v1.QueueGroup.demand:type_name -> switchyard.v1.TaskDemand
+	27, // 34: switchyard.v1.QueueGroup.oldest_queued_at:type_name -> google.protobuf.Timestamp
+	27, // 35: switchyard.v1.QueueGroup.not_before:type_name -> google.protobuf.Timestamp
+	8,  // 36: switchyard.v1.QueueGroup.examples:type_name -> switchyard.v1.ListedTask
+	0,  // 37: switchyard.v1.TaskService.SubmitTask:input_type -> switchyard.v1.SubmitTaskRequest
+	2,  // 38: switchyard.v1.TaskService.SubmitTasks:input_type -> switchyard.v1.SubmitTasksRequest
+	6,  // 39: switchyard.v1.TaskService.ListTasks:input_type -> switchyard.v1.ListTasksRequest
+	10, // 40: switchyard.v1.TaskService.GetQueue:input_type -> switchyard.v1.GetQueueRequest
+	1,  // 41: switchyard.v1.TaskService.SubmitTask:output_type -> switchyard.v1.SubmitTaskResponse
+	3,  // 42: switchyard.v1.TaskService.SubmitTasks:output_type -> switchyard.v1.SubmitTasksResponse
+	7,  // 43: switchyard.v1.TaskService.ListTasks:output_type -> switchyard.v1.ListTasksResponse
+	11, // 44: switchyard.v1.TaskService.GetQueue:output_type -> switchyard.v1.GetQueueResponse
+	41, // [41:45] is the sub-list for method output_type
+	37, // [37:41] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_task_service_proto_init() }
@@ -1750,6 +1762,7 @@ func file_switchyard_v1_task_service_proto_init() {
 		return
 	}
 	file_switchyard_v1_definition_proto_init()
+	file_switchyard_v1_node_proto_init()
 	file_switchyard_v1_options_proto_init()
 	file_switchyard_v1_problem_proto_init()
 	file_switchyard_v1_run_submit_proto_init()

@@ -438,7 +438,9 @@ type TaskNeeds struct {
 	// Interpreters that run the command, of those that nodes look for.
 	Interpreters []string `protobuf:"bytes,8,rep,name=interpreters,proto3" json:"interpreters,omitempty"`
 	// Whether the task states how its program is stopped.
-	Stop          bool `protobuf:"varint,9,opt,name=stop,proto3" json:"stop,omitempty"`
+	Stop bool `protobuf:"varint,9,opt,name=stop,proto3" json:"stop,omitempty"`
+	// Whether the task shares a GPU with others.
+	GpuParts      bool `protobuf:"varint,10,opt,name=gpu_parts,json=gpuParts,proto3" json:"gpu_parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -532,6 +534,13 @@ func (x *TaskNeeds) GetInterpreters() []string {
 func (x *TaskNeeds) GetStop() bool {
 	if x != nil {
 		return x.Stop
+	}
+	return false
+}
+
+func (x *TaskNeeds) GetGpuParts() bool {
+	if x != nil {
+		return x.GpuParts
 	}
 	return false
 }
@@ -1118,7 +1127,7 @@ const file_switchyard_history_v1_placement_proto_rawDesc = "" +
 	"privileged\x12!\n" +
 	"\fhost_network\x18\x02 \x01(\bR\vhostNetwork\x120\n" +
 	"\x06mounts\x18\x03 \x03(\v2\x18.switchyard.v1.MountRuleR\x06mounts\x12\"\n" +
-	"\fcapabilities\x18\x04 \x03(\tR\fcapabilities\"\x9a\x02\n" +
+	"\fcapabilities\x18\x04 \x03(\tR\fcapabilities\"\xb7\x02\n" +
 	"\tTaskNeeds\x12\x19\n" +
 	"\bvm_image\x18\x01 \x01(\tR\avmImage\x12#\n" +
 	"\rregistry_auth\x18\x02 \x01(\tR\fregistryAuth\x12\x18\n" +
@@ -1129,7 +1138,9 @@ const file_switchyard_history_v1_placement_proto_rawDesc = "" +
 	"\ragent_program\x18\x06 \x01(\tR\fagentProgram\x12\x18\n" +
 	"\asecrets\x18\a \x03(\tR\asecrets\x12\"\n" +
 	"\finterpreters\x18\b \x03(\tR\finterpreters\x12\x12\n" +
-	"\x04stop\x18\t \x01(\bR\x04stop\"N\n" +
+	"\x04stop\x18\t \x01(\bR\x04stop\x12\x1b\n" +
+	"\tgpu_parts\x18\n" +
+	" \x01(\bR\bgpuParts\"N\n" +
 	"\bClaimRef\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x18\n" +
