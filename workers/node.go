@@ -188,6 +188,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		beat = pushedBeat
 	}
 	ledger := node.NewLedger(cfg.Machine, cfg.MaxParallel)
+	room := newRoom(ledger)
 	n := &Node{cfg: cfg, workspaces: workspace.NewRoot(cfg.ScratchDir, cfg.TempDir), failed: make(chan struct{}), cancel: func() {}, recovered: func(context.Context) {}}
 	defer func() {
 		if err != nil {
@@ -196,7 +197,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		}
 	}()
 	n.attempts = &taskrunner.Node{
-		Name: cfg.Name, Incarnation: uuid.NewString(), Client: cfg.Client, Store: cfg.Store, Room: room{ledger},
+		Name: cfg.Name, Incarnation: uuid.NewString(), Client: cfg.Client, Store: cfg.Store, Room: room,
 		Executors: map[string]executor.Executor{},
 		Folders:   taskrunner.Folders{BaseDir: cfg.WorkDir, SharedDir: cfg.SharedDir, Workspaces: n.workspaces},
 		Fleet:     cfg.Client.Fleet, Secrets: cfg.Secrets, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, HasNUMA: n.hasNUMA, Timing: taskrunner.Timing{BeatInterval: beat}, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
@@ -212,7 +213,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		}
 	}}
 	kept.update(ctx)
-	figures, since := snapshotter(cfg, ledger), timestamppb.Now()
+	figures, since := snapshotter(cfg, room), timestamppb.Now()
 	n.presence = presence.NewPresence(presence.PresenceOptions{
 		Client: cfg.Client, Name: cfg.Name, Incarnation: n.attempts.Incarnation, Logger: cfg.Logger,
 		Snapshot: func(ctx context.Context) *v1.NodeSnapshot {
@@ -425,7 +426,7 @@ func withFound(ctx context.Context, cfg NodeConfig) map[string]string {
 }
 
 // snapshotter returns a function that takes a snapshot of the node for its heartbeat.
-func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.NodeSnapshot {
+func snapshotter(cfg NodeConfig, room *room) func(context.Context) *v1.NodeSnapshot {
 	dir := cfg.WorkDir
 	if dir == "" {
 		dir = "."
@@ -445,7 +446,7 @@ func snapshotter(cfg NodeConfig, ledger *node.Ledger) func(context.Context) *v1.
 		if cfg.Support != nil {
 			s.Support = cfg.Support()
 		}
-		s.Running = running(ledger)
+		s.Running = room.running()
 		reserved := cfg.Machine.Reserved()
 		s.ReservedCores, s.ReservedMemoryMb = reserved.Cores, reserved.MemoryMB
 		return s

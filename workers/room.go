@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"switchyard/activities/taskrunner"
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -14,23 +18,57 @@ import (
 	"switchyard/workflows/policy"
 )
 
-// room admits attempts according to the ledger of their node.
-type room struct{ ledger *node.Ledger }
+// room admits attempts according to the ledger of their node. It is safe for concurrent use.
+type room struct {
+	ledger *node.Ledger
+
+	mu       sync.Mutex
+	attempts map[string]attempt // by their IDs on the ledger
+}
+
+// attempt is what snapshots say of an attempt besides what it holds.
+type attempt struct {
+	req     *historyv1.ExecuteRequest
+	started time.Time // zero if unknown
+}
+
+func newRoom(l *node.Ledger) *room { return &room{ledger: l, attempts: map[string]attempt{}} }
 
 // Acquire waits for room on the node; see node.Ledger.Acquire. It uses the GPUs and the NUMA node that placement has
 // picked, because the placement queue would not know of another choice.
-func (r room) Acquire(ctx context.Context, req *historyv1.ExecuteRequest) (func(), error) {
+func (r *room) Acquire(ctx context.Context, req *historyv1.ExecuteRequest) (func(), error) {
 	id, need := place(req)
 	if picked, wanted := len(req.GetGpus()), policy.GPUsOf(req.GetResources()).Count; picked < wanted && !need.Remote {
 		return nil, fmt.Errorf("task %s needs %d GPUs and was given %d", req.GetTask(), wanted, picked)
 	}
-	return r.ledger.Acquire(ctx, id, need)
+	release, err := r.ledger.Acquire(ctx, id, need)
+	if err != nil {
+		return nil, err
+	}
+	return r.describe(id, attempt{req: req, started: time.Now()}, release), nil
 }
 
 // Restore takes the room that a recovered attempt already holds; see node.Ledger.Restore.
-func (r room) Restore(req *historyv1.ExecuteRequest) (func(), error) {
+func (r *room) Restore(req *historyv1.ExecuteRequest, started time.Time) (func(), error) {
 	id, need := place(req)
-	return r.ledger.Restore(id, need)
+	release, err := r.ledger.Restore(id, need)
+	if err != nil {
+		return nil, err
+	}
+	return r.describe(id, attempt{req: req, started: started}, release), nil
+}
+
+// describe makes snapshots describe an attempt until the returned function is called, which also calls release.
+func (r *room) describe(id string, a attempt, release func()) func() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.attempts[id] = a
+	return func() {
+		r.mu.Lock()
+		delete(r.attempts, id)
+		r.mu.Unlock()
+		release()
+	}
 }
 
 // place returns what an attempt holds on the ledger, and its ID there.
@@ -57,18 +95,26 @@ func localNeed(req *historyv1.ExecuteRequest) node.Need {
 	return need
 }
 
-var _ taskrunner.Room = room{}
+var _ taskrunner.Room = (*room)(nil)
 
-// running returns the attempts on a ledger and what they hold, as a snapshot lists them.
-func running(l *node.Ledger) []*v1.RunningAttempt {
+// running returns the attempts on the ledger and what they hold, as a snapshot lists them.
+func (r *room) running() []*v1.RunningAttempt {
 	var out []*v1.RunningAttempt
-	for _, r := range l.Running() {
-		run, attempt, _ := strings.Cut(r.ID, "/")
-		task, claim, _ := names.ParseAttemptID(attempt)
-		out = append(out, &v1.RunningAttempt{
+	for _, on := range r.ledger.Running() {
+		run, id, _ := strings.Cut(on.ID, "/")
+		task, claim, _ := names.ParseAttemptID(id)
+		shown := &v1.RunningAttempt{
 			RunId: run, Task: task, Claim: claim,
-			Cores: r.Need.Cores, MemoryMb: r.Need.MemoryMB, Gpus: r.Need.GPUs, GpuPart: r.Need.GPUPart, NumaNode: r.Need.NUMA, Remote: r.Need.Remote,
-		})
+			Cores: on.Need.Cores, MemoryMb: on.Need.MemoryMB, Gpus: on.Need.GPUs, GpuPart: on.Need.GPUPart, NumaNode: on.Need.NUMA, Remote: on.Need.Remote,
+		}
+		r.mu.Lock()
+		a := r.attempts[on.ID]
+		r.mu.Unlock()
+		shown.Owner, shown.Workflow, shown.Timeout = a.req.GetOwner(), a.req.GetWorkflow(), a.req.GetTimeout()
+		if !a.started.IsZero() {
+			shown.StartedAt = timestamppb.New(a.started)
+		}
+		out = append(out, shown)
 	}
 	return out
 }

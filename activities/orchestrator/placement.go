@@ -113,7 +113,7 @@ func (p *Placement) answer(execution string, req *historyv1.PlaceRequest) (*hist
 		p.replaceWaiter(req.GetRunId(), execution)
 	}
 	p.queue.Release(req.GetRunId(), req.GetReleased())
-	p.queue.Request(req.GetRunId(), req.GetRequests())
+	p.queue.Request(placement.Run{ID: req.GetRunId(), Owner: req.GetOwner(), Workflow: req.GetWorkflow()}, req.GetRequests())
 	if !p.queue.HasRun(req.GetRunId()) {
 		delete(p.chains, req.GetRunId()) // sweep does not see a run that waits for nothing
 	}

@@ -21,7 +21,7 @@ func TestNewsReachTheNewestWaiter(t *testing.T) {
 	attend := func(execution string) *waiter {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.queue.Request("r", []*historyv1.TaskRequest{{Task: "t", Claim: 1, Type: "shell"}})
+		p.queue.Request(placement.Run{ID: "r"}, []*historyv1.TaskRequest{{Task: "t", Claim: 1, Type: "shell"}})
 		return p.replaceWaiter("r", execution)
 	}
 	told := func(w *waiter) bool {

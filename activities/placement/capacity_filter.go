@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// refusedFilter is the name of the filter for what the node has refused since its snapshot.
+const refusedFilter = "refused"
+
 // capacityFilters returns the filters for the node's condition and for what is free on it now.
 func capacityFilters() []filter {
 	return slices.Concat(conditionFilters(), figureFilters(), ledgerFilters())
@@ -28,7 +31,7 @@ func conditionFilters() []filter {
 					count(v.n.health.counted, "failure") + " of the node"}
 			},
 		},
-		{"refused",
+		{refusedFilter,
 			func(v *view) bool {
 				if len(v.n.refused) == 0 {
 					return true

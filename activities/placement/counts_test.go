@@ -30,7 +30,7 @@ func TestRequestCountsAsWaitingOrPlaced(t *testing.T) {
 	}
 	counts(0, 0)
 	ready := timestamppb.New(c.now())
-	q.Request("r", []*historyv1.TaskRequest{
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{
 		{Task: "x", Claim: 1, Type: "shell", QueuedAt: ready}, {Task: "y", Claim: 1, Type: "shell", QueuedAt: ready},
 		{Task: "z", Claim: 1, Type: "shell", QueuedAt: ready, Refusals: 2},
 	})

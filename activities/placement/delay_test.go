@@ -20,13 +20,13 @@ func TestRefusedNodeIsLeftOut(t *testing.T) {
 	}
 	worse := aNode("b", func(n *v1.NodeSnapshot) { n.Cpu.UsagePercent, n.Sequence = 100, 1 })
 	q := newQueue(newClock(), beat(7), worse)
-	q.Request("r", []*historyv1.TaskRequest{aTask("t", withMemory(100))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", withMemory(100))})
 	if nodes, _ := placeAll(t, q, "r"); nodes["t"] != "a" {
 		t.Fatalf("got %v", nodes)
 	}
 	end(q, "t", "refused")
-	q.Request("r", []*historyv1.TaskRequest{aTask("t", withMemory(100), refusedTimes(1)), aTask("other", withMemory(100)), aTask("smaller")})
-	q.Request("r2", []*historyv1.TaskRequest{aTask("t", withMemory(100))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", withMemory(100), refusedTimes(1)), aTask("other", withMemory(100)), aTask("smaller")})
+	q.Request(Run{ID: "r2"}, []*historyv1.TaskRequest{aTask("t", withMemory(100))})
 	nodes, _ := placeAll(t, q, "r")
 	if nodes["t"] != "b" || nodes["other"] != "b" || nodes["smaller"] != "a" {
 		t.Errorf("got %v: what a has no room for goes to b", nodes)
@@ -36,10 +36,10 @@ func TestRefusedNodeIsLeftOut(t *testing.T) {
 	}
 
 	q = newQueue(newClock(), beat(7))
-	q.Request("r", []*historyv1.TaskRequest{aTask("t")})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t")})
 	placeAll(t, q, "r")
 	end(q, "t", "refused")
-	q.Request("r", []*historyv1.TaskRequest{aTask("t", refusedTimes(1))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", refusedTimes(1))})
 	if nodes, reasons := placeAll(t, q, "r"); reasons["t"] != "0 of 1 nodes fit: a has refused it because it had no room" {
 		t.Errorf("got %v %v", nodes, reasons)
 	}
@@ -69,7 +69,7 @@ func TestDelayOf(t *testing.T) {
 func TestSecondRefusalWaits(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a"))
-	q.Request("r", []*historyv1.TaskRequest{aTask("once", refusedTimes(1)), aTask("twice", refusedTimes(2)), aTask("thrice", refusedTimes(3))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("once", refusedTimes(1)), aTask("twice", refusedTimes(2)), aTask("thrice", refusedTimes(3))})
 	nodes, reasons := placeAll(t, q, "r")
 	if len(nodes) != 1 || nodes["once"] != "a" {
 		t.Fatalf("got %v", nodes)
@@ -79,7 +79,7 @@ func TestSecondRefusalWaits(t *testing.T) {
 	}
 	// A repeated request gets the same reason and does not restart the delay.
 	c.add(60 * time.Millisecond)
-	q.Request("r", []*historyv1.TaskRequest{aTask("twice", refusedTimes(2))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("twice", refusedTimes(2))})
 	if _, reasons := placeAll(t, q, "r"); len(reasons) != 1 {
 		t.Errorf("asked again, and told %v", reasons)
 	}

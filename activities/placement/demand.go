@@ -15,6 +15,7 @@ type demand struct {
 	runs     map[string]*run
 	reports  map[*run]struct{} // runs that have something to take
 	classes  *requestClasses
+	accounts *accounts
 	delayed  delayHeap
 	timeouts *timeouts
 	watcher  orderWatcher
@@ -30,22 +31,24 @@ type orderWatcher interface {
 	noteFirstChanged(s *requestClass, was *request)
 }
 
-func newDemand(classes *requestClasses, watcher orderWatcher) *demand {
+func newDemand(classes *requestClasses, accounts *accounts, watcher orderWatcher) *demand {
 	return &demand{
 		runs:     map[string]*run{},
 		reports:  map[*run]struct{}{},
 		classes:  classes,
+		accounts: accounts,
 		timeouts: newTimeouts(),
 		watcher:  watcher,
 	}
 }
 
 // runOf returns the state of a run, which it creates if necessary.
-func (d *demand) runOf(id string) *run {
-	r := d.runs[id]
+func (d *demand) runOf(of Run) *run {
+	r := d.runs[of.ID]
 	if r == nil {
-		r = &run{id: id, tasks: map[string]*request{}, released: map[string]int32{}}
-		d.runs[id] = r
+		r = &run{Run: of, account: d.accounts.runOf(of), tasks: map[string]*request{}, released: map[string]int32{}}
+		r.account.users++
+		d.runs[of.ID] = r
 	}
 	return r
 }
@@ -69,13 +72,14 @@ func (d *demand) add(owner *run, req *historyv1.TaskRequest, now time.Time) {
 		queuedAt: now,
 		arrived:  now,
 		timeout:  req.GetPlacementTimeout().AsDuration(),
+		limit:    req.GetTimeout().AsDuration(),
 		seq:      d.seq,
 	}
 	if t := req.GetQueuedAt(); t != nil {
 		r.queuedAt = t.AsTime()
 	}
 	owner.tasks[r.task] = r
-	r.class = d.classes.classOf(owner.id, req)
+	r.class = d.classes.classOf(owner.ID, req)
 	if delay := delayOf(req.GetRefusals()); delay > 0 {
 		r.due, r.delayed = r.arrived.Add(delay), delayText(delay, req.GetRefusals())
 		heap.Push(&d.delayed, r)
@@ -110,10 +114,14 @@ func (d *demand) admit(now time.Time) {
 	}
 }
 
-// takeFirst removes the first request of a class, which has found a place.
-func (d *demand) takeFirst(s *requestClass) *request {
-	r := s.pop()
-	d.watcher.noteFirstChanged(s, r)
+// takeFirst removes the first request of a line, which has found a place.
+func (d *demand) takeFirst(l *line) *request {
+	s, r := l.class, l.first()
+	first := s.first()
+	s.drop(r)
+	if s.first() != first {
+		d.watcher.noteFirstChanged(s, first)
+	}
 	return r
 }
 
@@ -127,7 +135,7 @@ func (d *demand) unqueue(r *request) {
 	first := s.first()
 	s.drop(r)
 	d.watcher.noteFirstChanged(s, first)
-	if len(s.waiting) == 0 {
+	if s.waiting == 0 {
 		d.retire(s)
 	}
 }
@@ -158,7 +166,8 @@ func (d *demand) remove(r *request) {
 // forget drops a run without requests.
 func (d *demand) forget(r *run) {
 	delete(d.reports, r)
-	delete(d.runs, r.id)
+	delete(d.runs, r.ID)
+	r.account.users--
 }
 
 // runIDs returns the ids of the known runs in ascending order.

@@ -29,13 +29,13 @@ func (o *orderRecorder) noteFirstChanged(_ *requestClass, was *request) {
 // addAll adds requests of run r to a demand without a fleet.
 func addAll(d *demand, c *clock, reqs ...*historyv1.TaskRequest) {
 	for _, req := range reqs {
-		d.add(d.runOf("r"), req, c.now())
+		d.add(d.runOf(Run{ID: "r"}), req, c.now())
 	}
 }
 
 func TestDemandOrdersRequestsOfAClassAndReportsNewFirstRequests(t *testing.T) {
 	c, o := newClock(), &orderRecorder{}
-	d := newDemand(newRequestClasses(), o)
+	d := newDemand(newRequestClasses(), newAccounts(time.Hour, false), o)
 	addAll(d, c, aTask("low"), aTask("high", withPriority(2)), aTask("middle", withPriority(1)), aTask("other", withMemory(1)))
 	if len(d.classes.active) != 2 || d.waitingCount() != 4 || o.active != 2 {
 		t.Errorf("%d active classes, %d reported, %d requests", len(d.classes.active), o.active, d.waitingCount())
@@ -44,7 +44,7 @@ func TestDemandOrdersRequestsOfAClassAndReportsNewFirstRequests(t *testing.T) {
 	s := d.requestOf("r", "low").class
 	var order []string
 	for range 2 {
-		order = append(order, d.takeFirst(s).task)
+		order = append(order, d.takeFirst(s.lines[0]).task)
 	}
 	if !slices.Equal(order, []string{"high", "low"}) {
 		t.Errorf("taken in the order %v", order)
@@ -59,7 +59,7 @@ func TestDemandOrdersRequestsOfAClassAndReportsNewFirstRequests(t *testing.T) {
 
 func TestDelayedRequestIsAdmittedWhenItsDelayIsOver(t *testing.T) {
 	c := newClock()
-	d := newDemand(newRequestClasses(), &orderRecorder{})
+	d := newDemand(newRequestClasses(), newAccounts(time.Hour, false), &orderRecorder{})
 	addAll(d, c, aTask("t", refusedTimes(2)))
 	if at, ok := d.nextDeadline(); !ok || at.Sub(c.now()) != firstDelay || len(d.classes.active) != 0 || d.waitingCount() != 1 {
 		t.Errorf("deadline %v, %v; %d active classes", at, ok, len(d.classes.active))
@@ -78,9 +78,9 @@ func TestDelayedRequestIsAdmittedWhenItsDelayIsOver(t *testing.T) {
 
 func TestCollectReportsARequestOnce(t *testing.T) {
 	c := newClock()
-	d := newDemand(newRequestClasses(), &orderRecorder{})
+	d := newDemand(newRequestClasses(), newAccounts(time.Hour, false), &orderRecorder{})
 	addAll(d, c, aTask("b"), aTask("a"))
-	owner := d.runOf("r")
+	owner := d.runOf(Run{ID: "r"})
 	for _, task := range []string{"a", "b", "a"} {
 		d.report(d.requestOf("r", task))
 	}
@@ -97,7 +97,7 @@ func TestCollectReportsARequestOnce(t *testing.T) {
 
 func TestTimeoutRunsOnlyWhileTheClassIsImpossible(t *testing.T) {
 	c := newClock()
-	d := newDemand(newRequestClasses(), &orderRecorder{})
+	d := newDemand(newRequestClasses(), newAccounts(time.Hour, false), &orderRecorder{})
 	limited := func(r *historyv1.TaskRequest) { r.PlacementTimeout = durationpb.New(time.Minute) }
 	addAll(d, c, aTask("t", limited), aTask("unlimited"))
 	s := d.requestOf("r", "t").class
@@ -121,7 +121,7 @@ func TestTimeoutRunsOnlyWhileTheClassIsImpossible(t *testing.T) {
 		t.Errorf("due are %v", due)
 	}
 	d.giveUp(d.requestOf("r", "t"), "no node")
-	if _, stuck := d.collect(d.runOf("r")); len(stuck) != 1 || !stuck[0].GivenUp || stuck[0].Reason != "no node" || d.waitingCount() != 1 {
+	if _, stuck := d.collect(d.runOf(Run{ID: "r"})); len(stuck) != 1 || !stuck[0].GivenUp || stuck[0].Reason != "no node" || d.waitingCount() != 1 {
 		t.Errorf("collected %v, %d wait", stuck, d.waitingCount())
 	}
 }

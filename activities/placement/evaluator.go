@@ -15,6 +15,8 @@ type evaluator struct {
 	byName        []filter // for the node's name
 	byClass       []filter // for what even an idle node can fail
 	byRoom        []filter // for what the node may satisfy at another time
+	byCondition   []filter // of byRoom: whether the node accepts such tasks at all
+	byAmount      []filter // of byRoom: for what attempts free when they end
 }
 
 func newEvaluator(prefetchBelow time.Duration) *evaluator {
@@ -23,6 +25,8 @@ func newEvaluator(prefetchBelow time.Duration) *evaluator {
 		byName:        identityFilters(),
 		byClass:       nodeFilters(),
 		byRoom:        capacityFilters(),
+		byCondition:   slices.DeleteFunc(conditionFilters(), func(f filter) bool { return f.name == refusedFilter }),
+		byAmount:      slices.Concat(figureFilters(), ledgerFilters()),
 	}
 }
 

@@ -16,31 +16,35 @@ func (q *Queue) Explain(runID string, req *historyv1.TaskRequest) *historyv1.Exp
 	ask, _ := specKeys(runID, req)
 	asked := newSpec(runID, req, ask)
 	s := &asked
+	var waits *request
 	if r := q.demand.requestOf(runID, req.GetTask()); r != nil {
 		s, res.Held = &r.class.spec, true
 		if r.state == assigned {
 			res.Chosen, res.Reason = r.place.node.name, r.whyThere()
 			defer q.fleet.ledger.lift(&r.place)()
 		} else {
-			res.Reason = r.waitsFor()
+			res.Reason, waits = r.waitsFor(), r
 		}
-	} else if n, key := q.fleet.ledger.foreignNodeOf(runID, req.GetTask()); n != nil {
-		res.Chosen, res.Reason = n.name, "given to "+n.name+" before this placement queue took over"
-		defer q.fleet.ledger.liftForeign(n, key)()
+	} else if c := q.fleet.ledger.foreignClaimOf(runID, req.GetTask()); c != nil {
+		res.Chosen, res.Reason = c.node.name, "given to "+c.node.name+" before this placement queue took over"
+		defer q.fleet.ledger.lift(c)()
 	}
 	if res.Reason == "" {
-		res.Reason = q.scheduler.reasons.reasonFor(s)
+		res.Reason = q.scheduler.reasons.reasonFor(s, nil)
 	}
 	for _, n := range q.fleet.listed {
-		res.Nodes = append(res.Nodes, q.scheduler.reasons.verdict(s, n))
+		res.Nodes = append(res.Nodes, q.scheduler.reasons.verdict(s, waits, n))
 	}
 	return res
 }
 
-// verdict returns the score of a node for a request and every reason against it.
-func (rs *reasons) verdict(s *spec, n *node) *v1.NodeVerdict {
+// verdict returns the score of a node for a request and every reason against it. r is nil if the request does not wait.
+func (rs *reasons) verdict(s *spec, r *request, n *node) *v1.NodeVerdict {
 	v := rs.eval.viewOf(s, n)
 	out := &v1.NodeVerdict{Name: n.name, Reasons: rs.eval.refusals(&v)}
+	if p, ok := rs.reservedFor(r, n); ok {
+		out.Reasons = append(out.Reasons, p.verb.one+" "+p.object)
+	}
 	out.Feasible = len(out.Reasons) == 0
 	if s.target.Node != "" {
 		return out

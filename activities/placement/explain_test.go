@@ -38,7 +38,7 @@ func TestExplain(t *testing.T) {
 		Reason: "1 of 3 nodes fit: the task is placed next, after more urgent ones"})
 
 	// What the task holds does not count against its node, and Explain restores it afterwards.
-	q.Request("r", []*historyv1.TaskRequest{task})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{task})
 	placeAll(t, q, "r")
 	for range 2 {
 		checkExplain(t, q.Explain("r", &historyv1.TaskRequest{Task: "t"}), &historyv1.ExplainResponse{Nodes: nodes, Chosen: "b", Held: true,
@@ -50,7 +50,7 @@ func TestExplain(t *testing.T) {
 
 	// For the next task, the held resources do count.
 	next := aTask("next", pinned("b"), withCores(4))
-	q.Request("r", []*historyv1.TaskRequest{next})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{next})
 	placeAll(t, q, "r")
 	got := q.Explain("r", next)
 	if want := "0 of 1 nodes fit: b has 3 cores free of 4 asked"; got.Reason != want || got.Chosen != "" {
@@ -66,7 +66,7 @@ func TestExplain(t *testing.T) {
 func TestExplainIgnoresWhatTheTaskItselfHolds(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1), gpusOn(0, 0), numaNodes(1, 4, 8192)))
 	task := aTask("t", withGPUs(2), withCores(4), withMemory(8192))
-	q.Request("r", []*historyv1.TaskRequest{task})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{task})
 	placeAll(t, q, "r")
 	got := q.Explain("r", task)
 	if !got.Nodes[0].Feasible || got.Chosen != "a" {
@@ -109,7 +109,7 @@ func TestWhatAnAssignmentSays(t *testing.T) {
 		n.Cpu.UsagePercent, n.Memory.AvailableMb = 3, 7645
 		n.Network = &v1.NetworkSnapshot{BandwidthMbps: 1000}
 	}, holding(-1, 0, 1)))
-	q.Request("r", []*historyv1.TaskRequest{aTask("t1"), aTask("t2", withGPUs(1)), aTask("t3", pinned("a"))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t1"), aTask("t2", withGPUs(1)), aTask("t3", pinned("a"))})
 	q.Place()
 	placed, _ := q.Take("r")
 	want := []*historyv1.Assignment{
@@ -143,7 +143,7 @@ func TestExplainNamesWhoElseHoldsTheMachine(t *testing.T) {
 		"b": "has 0 cores free of 1 asked",
 	} {
 		task := aTask("t", pinned(node))
-		q.Request("r", []*historyv1.TaskRequest{task})
+		q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{task})
 		placeAll(t, q, "r")
 		got := q.Explain("r", task)
 		if want := "0 of 1 nodes fit: " + node + " " + want; got.Reason != want {
@@ -163,11 +163,10 @@ func TestExplainNamesWhoElseHoldsTheMachine(t *testing.T) {
 // TestExplainNamesTheWorkspace checks that a task goes to the node that has its workspace, or waits for that node, and that the
 // explanation says so.
 func TestExplainNamesTheWorkspace(t *testing.T) {
-	q := New(Options{Now: newClock().now})
-	q.SetNodes(live(aNode("a"), aNode("b", slots(1), running("o", "t", 1))))
+	q := newQueue(newClock(), aNode("a"), aNode("b", slots(1), running("o", "t", 1)))
 	task := aTask("t")
 	task.Workspace = &historyv1.PlacedWorkspace{Name: "build", Node: "b", Task: "compile"}
-	q.Request("r", []*historyv1.TaskRequest{task})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{task})
 	q.Place()
 	got := q.Explain("r", task)
 	if want := "0 of 2 nodes fit: a does not have workspace build; b has no free slot of 1"; got.Reason != want || got.Chosen != "" {

@@ -234,7 +234,7 @@ func TestFilters(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			q := newQueue(newClock(), tt.node)
-			q.Request("r", []*historyv1.TaskRequest{aTask("t", tt.change)})
+			q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", tt.change)})
 			nodes, reasons := placeAll(t, q, "r")
 			want := ""
 			switch {
@@ -276,7 +276,7 @@ func TestContainersGoWhereTheyAreAllowed(t *testing.T) {
 	clock := newClock()
 	allowed := &v1.ContainerPolicy{Capabilities: []string{"NET_ADMIN"}, Mounts: []*v1.MountRule{{Path: "/data", ReadOnly: true}}}
 	q := newQueue(clock, aNode("a"), aNode("b", allowing(allowed)))
-	q.Request("r", []*historyv1.TaskRequest{
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{
 		aTask("harmless", func(r *historyv1.TaskRequest) { r.Constraints.TargetNode = "a" }),
 		aTask("reads", needing(&historyv1.ContainerNeeds{Mounts: []*v1.MountRule{{Path: "/data/x", ReadOnly: true}}})),
 		aTask("admin", needing(&historyv1.ContainerNeeds{Capabilities: []string{"NET_ADMIN"}})),

@@ -8,12 +8,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // fleet is the set of registered nodes, in the tables that a pass reads. It knows nothing of
 // requests: an assignment is a claim on a node.
 type fleet struct {
 	weights  *Weights
+	accounts *accounts
 	byName   map[string]*node // present nodes, and nodes that have left but still hold something
 	listed   []*node          // present nodes, by name
 	present  pool             // present nodes by number, from which a request class starts
@@ -26,15 +28,16 @@ type fleet struct {
 	log      *fleetLog
 }
 
-func newFleet(opts Options) *fleet {
+func newFleet(opts Options, accounts *accounts) *fleet {
 	f := &fleet{
-		weights: opts.Weights,
-		byName:  map[string]*node{},
-		layout:  1,
-		classes: newNodeClasses(),
-		log:     &fleetLog{},
+		weights:  opts.Weights,
+		accounts: accounts,
+		byName:   map[string]*node{},
+		layout:   1,
+		classes:  newNodeClasses(),
+		log:      &fleetLog{},
 	}
-	f.ledger = newLedger(opts.Settle, f.log)
+	f.ledger = newLedger(opts.Settle, accounts, f.log)
 	f.healths = newHealths(f.node, f.log, opts.Settled)
 	return f
 }
@@ -66,12 +69,12 @@ func (f *fleet) replace(nodes []Node, now time.Time) {
 			f.present.add(n.number)
 			added = true
 		}
-		f.update(n, given)
+		f.update(n, given, now)
 	}
 	isGone := func(n *node) bool { return n.round != f.round }
 	for _, n := range f.listed {
 		if isGone(n) {
-			f.remove(n)
+			f.remove(n, now)
 		}
 	}
 	f.listed = slices.DeleteFunc(f.listed, isGone)
@@ -83,6 +86,22 @@ func (f *fleet) replace(nodes []Node, now time.Time) {
 		f.renumber()
 	}
 	f.ledger.recount(now)
+	f.accounts.total = f.total()
+}
+
+// total returns everything that the present nodes have. What the nodes of a machine share counts once.
+func (f *fleet) total() quantity {
+	var sum quantity
+	for _, n := range f.listed {
+		sum[slotUnit] += int64(n.now.slots)
+		sum[remoteUnit] += names.MaxRemoteAttempts
+		if n.machine.firstPresent() == n {
+			sum[coreUnit] += n.now.milliCores
+			sum[memoryUnit] += n.now.memoryMB
+			sum[gpuUnit] += int64(len(n.gpus)) * 1000
+		}
+	}
+	return sum
 }
 
 // add adds a node that has not joined a machine yet.
@@ -112,7 +131,7 @@ func (f *fleet) renumber() {
 }
 
 // update applies the newest snapshot and state to a node.
-func (f *fleet) update(n *node, given Node) {
+func (f *fleet) update(n *node, given Node, now time.Time) {
 	s, state := given.Snapshot, given.stateNow()
 	if n.reason != given.Reason {
 		n.reason, f.log.changed = given.Reason, true
@@ -130,31 +149,31 @@ func (f *fleet) update(n *node, given Node) {
 	n.present = true
 	clear(n.refused)
 	n.read(f.weights)
-	f.ledger.joinMachine(n)
+	f.ledger.joinMachine(n, now)
 }
 
 // remove marks a node as no longer part of the fleet.
-func (f *fleet) remove(n *node) {
+func (f *fleet) remove(n *node, now time.Time) {
 	n.present = false
 	f.present.remove(n.number)
 	f.log.changed = true
 	f.log.noteShape(n)
 	f.ledger.markChanged(n.machine)
-	f.discard(n)
+	f.discard(n, now)
 }
 
 // release ends a claim and frees what it holds.
 func (f *fleet) release(c *claim, now time.Time) {
 	f.ledger.release(c, now)
-	f.discard(c.node)
+	f.discard(c.node, now)
 }
 
 // discard deletes a node that has left the fleet and holds nothing any more.
-func (f *fleet) discard(n *node) {
+func (f *fleet) discard(n *node, now time.Time) {
 	if n.present || len(n.claimed) > 0 {
 		return
 	}
-	f.ledger.leaveMachine(n)
+	f.ledger.leaveMachine(n, now)
 	delete(f.byName, n.name)
 }
 

@@ -35,7 +35,7 @@ func TestNodesOfOneMachineShareIt(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			q := newQueue(newClock(), aNode("a", onMachine("m"), gpus(3)), aNode("b", onMachine("m"), gpus(3)))
-			q.Request("r", requests(0, 20, tt.change))
+			q.Request(Run{ID: "r"}, requests(0, 20, tt.change))
 			if nodes, _ := placeAll(t, q, "r"); len(nodes) != tt.placed {
 				t.Errorf("placed %d, want %d: %v", len(nodes), tt.placed, nodes)
 			}
@@ -48,7 +48,7 @@ func TestNodesOfOneMachineShareIt(t *testing.T) {
 func TestForeignAttemptsCount(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a", running("r", "x", 3), func(n *v1.NodeSnapshot) { n.ReservedCores = 2.5 }))
-	q.Request("r", requests(0, 4))
+	q.Request(Run{ID: "r"}, requests(0, 4))
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) != 1 {
 		t.Fatalf("placed %v beside 2.5 reserved cores of 4", nodes)
 	}
@@ -74,12 +74,12 @@ func TestStaleSnapshotDoesNotBringReleasedAttemptBack(t *testing.T) {
 		beat++
 		return []*v1.NodeSnapshot{aNode("a", slots(1), running("r", "t0", 1), func(n *v1.NodeSnapshot) { n.Sequence, n.ReservedCores = beat, 1 })}
 	}
-	q.Request("r", requests(0, 1))
+	q.Request(Run{ID: "r"}, requests(0, 1))
 	placeAll(t, q, "r")
 	c.add(5 * time.Second)
 	release(q, "r", "t0", 1)
 	q.SetNodes(live(shown()...))
-	q.Request("r", requests(1, 1))
+	q.Request(Run{ID: "r"}, requests(1, 1))
 	if nodes, reasons := placeAll(t, q, "r"); nodes["t1"] != "a" {
 		t.Fatalf("t1 waits: %v", reasons)
 	}
@@ -87,7 +87,7 @@ func TestStaleSnapshotDoesNotBringReleasedAttemptBack(t *testing.T) {
 	// An attempt that still shows up long after the release is really running.
 	c.add(11 * time.Second)
 	q.SetNodes(live(shown()...))
-	q.Request("r", requests(2, 1))
+	q.Request(Run{ID: "r"}, requests(2, 1))
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) > 0 {
 		t.Errorf("placed %v beside an attempt that runs", nodes)
 	}
@@ -95,10 +95,10 @@ func TestStaleSnapshotDoesNotBringReleasedAttemptBack(t *testing.T) {
 
 func TestVanishedNodeKeepsWhatItHas(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1), onMachine("m")))
-	q.Request("r", requests(0, 1, withCores(3)))
+	q.Request(Run{ID: "r"}, requests(0, 1, withCores(3)))
 	placeAll(t, q, "r")
 	q.SetNodes(live(aNode("b", onMachine("m"))))
-	q.Request("r", requests(1, 1, withCores(3)))
+	q.Request(Run{ID: "r"}, requests(1, 1, withCores(3)))
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) > 0 {
 		t.Fatalf("placed %v: the machine's cores are held", nodes)
 	}
@@ -115,7 +115,7 @@ func TestUnseenAssignmentsTakeAvailableMemory(t *testing.T) {
 	half := func(n *v1.NodeSnapshot) { n.Memory.AvailableMb = 4000 }
 	big := func(r *historyv1.TaskRequest) { r.Resources.MemoryMb = 3000 }
 	q := newQueue(newClock(), aNode("a", half))
-	q.Request("r", requests(0, 2, big))
+	q.Request(Run{ID: "r"}, requests(0, 2, big))
 	if nodes, reasons := placeAll(t, q, "r"); len(nodes) != 1 || reasons["t1"] != "0 of 1 nodes fit: a has 1000 MiB free of 3000 asked" {
 		t.Fatalf("got %v %v", nodes, reasons)
 	}
@@ -130,7 +130,7 @@ func TestFillAhead(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a", slots(2)), aNode("b", slots(2), labels("other")))
 	onA := constrained(func(con *v1.Constraints) { con.TargetNode = "a" })
-	q.Request("r", requests(0, 9, onA))
+	q.Request(Run{ID: "r"}, requests(0, 9, onA))
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) != 2 {
 		t.Fatalf("placed %v before any attempt was measured", nodes)
 	}
@@ -140,7 +140,7 @@ func TestFillAhead(t *testing.T) {
 		t.Fatalf("placed %v, want three: four are twice the slots", nodes)
 	}
 	// Nothing waits on a node while another has a free slot.
-	q.Request("r", []*historyv1.TaskRequest{aTask("free", withPriority(9))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("free", withPriority(9))})
 	release(q, "r", "t1", 1)
 	if nodes, _ := placeAll(t, q, "r"); nodes["free"] != "b" {
 		t.Fatalf("got %v, want free on b", nodes)
@@ -161,11 +161,11 @@ func TestFillAhead(t *testing.T) {
 func TestFreeSlotWinsOverBetterScore(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a", slots(1)), aNode("b", slots(8), func(n *v1.NodeSnapshot) { n.Cpu.UsagePercent = 100 }))
-	q.Request("r", requests(0, 1))
+	q.Request(Run{ID: "r"}, requests(0, 1))
 	placeAll(t, q, "r")
 	c.add(time.Millisecond)
 	release(q, "r", "t0", 1)
-	q.Request("r", requests(1, 3))
+	q.Request(Run{ID: "r"}, requests(1, 3))
 	nodes, _ := placeAll(t, q, "r")
 	if diff := cmp.Diff(map[string]string{"t1": "a", "t2": "b", "t3": "b"}, nodes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -180,7 +180,7 @@ func TestFillAheadNeverWithMemoryOrGPUs(t *testing.T) {
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			q := newQueue(newClock(), aNode("a", gpus(1)))
-			q.Request("r", requests(0, 3, change))
+			q.Request(Run{ID: "r"}, requests(0, 3, change))
 			placeAll(t, q, "r")
 			release(q, "r", "t0", 1)
 			if nodes, _ := placeAll(t, q, "r"); len(nodes) != 1 {

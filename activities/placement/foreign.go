@@ -34,9 +34,11 @@ func (l *ledger) countForeign(m *machine, now time.Time) {
 					silent++
 				}
 				known.add(g)
-				n.foreign[key] = g
+				c := l.foreignClaim(n, key, a, g)
+				n.foreign[key] = c
 				n.enter(key.run, g)
 				l.foreign[key] = n
+				l.accounts.hold(c.account, quantityOf(g), now)
 				m.charge(&m.foreign, g)
 			}
 		}
@@ -48,6 +50,19 @@ func (l *ledger) countForeign(m *machine, now time.Time) {
 		m.foreign.milliCores += max(0, reported.milliCores-known.milliCores)
 		m.foreign.memoryMB += max(0, reported.memoryMB-known.memoryMB)
 	}
+}
+
+// foreignClaim returns the claim of an attempt that the snapshot of a node shows.
+func (l *ledger) foreignClaim(n *node, key claimKey, a *v1.RunningAttempt, g grant) *claim {
+	of := Run{ID: key.run, Owner: a.GetOwner(), Workflow: a.GetWorkflow()}
+	c := &claim{
+		key: key, node: n, account: l.accounts.runOf(of), grant: g, isForeign: true, seen: true, limit: a.GetTimeout().AsDuration(),
+		kind: kind{owner: of.Owner, workflow: of.Workflow, task: baseName(key.task)},
+	}
+	if t := a.GetStartedAt(); t != nil {
+		c.assignedAt = t.AsTime()
+	}
+	return c
 }
 
 // grantOf returns what a running attempt reports to hold. told is false if the attempt reports
@@ -76,9 +91,11 @@ func (l *ledger) releaseForeign(key claimKey, now time.Time) *node {
 	if n == nil {
 		return nil
 	}
-	g, m := n.foreign[key], n.machine
+	c, m := n.foreign[key], n.machine
+	g := c.grant
 	delete(l.foreign, key)
 	delete(n.foreign, key)
+	l.accounts.release(c.account, quantityOf(g), now)
 	n.leave(key.run, g)
 	n.settled[key] = released{at: now, grant: g}
 	m.discharge(&m.foreign, g)
@@ -92,26 +109,12 @@ func (l *ledger) releaseForeign(key claimKey, now time.Time) *node {
 	return n
 }
 
-// foreignNodeOf returns the node and the key of a task that an earlier queue placed. The node is nil
-// if there is none.
-func (l *ledger) foreignNodeOf(runID, task string) (*node, claimKey) {
+// foreignClaimOf returns the claim of a task that an earlier queue placed, or nil if there is none.
+func (l *ledger) foreignClaimOf(runID, task string) *claim {
 	for key, n := range l.foreign {
 		if key.run == runID && key.task == task {
-			return n, key
+			return n.foreign[key]
 		}
 	}
-	return nil, claimKey{}
-}
-
-// liftForeign temporarily removes what a foreign attempt holds. The returned function restores it.
-func (l *ledger) liftForeign(n *node, key claimKey) (restore func()) {
-	g, m := n.foreign[key], n.machine
-	delete(n.foreign, key)
-	n.leave(key.run, g)
-	m.discharge(&m.foreign, g)
-	return func() {
-		n.foreign[key] = g
-		n.enter(key.run, g)
-		m.charge(&m.foreign, g)
-	}
+	return nil
 }

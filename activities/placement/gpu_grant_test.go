@@ -132,7 +132,7 @@ func TestWhatIsGranted(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			q := newQueue(newClock(), tt.node)
-			q.Request("r", []*historyv1.TaskRequest{aTask("t", tt.ask...)})
+			q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", tt.ask...)})
 			q.Place()
 			placed, stuck := q.Take("r")
 			if len(placed) != 1 {
@@ -154,7 +154,7 @@ func TestWhatIsGranted(t *testing.T) {
 func TestNodesOfOneMachineShareItsGPUs(t *testing.T) {
 	two := []func(*v1.NodeSnapshot){onMachine("m"), wide(8), numaNodes(2, 4, 4096), gpusOn(0, 0, 1, 1)}
 	q := newQueue(newClock(), aNode("a", two...), aNode("b", two...))
-	q.Request("r", requests(0, 6, withGPUs(1)))
+	q.Request(Run{ID: "r"}, requests(0, 6, withGPUs(1)))
 	q.Place()
 	placed, stuck := q.Take("r")
 	used := map[int32]string{}
@@ -197,7 +197,7 @@ func TestGrantIsBestOfAllSubsets(t *testing.T) {
 		need := rapid.Int32Range(0, 4).Draw(t, "need")
 
 		q := newQueue(newClock(), node)
-		q.Request("r", []*historyv1.TaskRequest{aTask("t", withGPUs(float64(k)), withCores(float64(need)))})
+		q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", withGPUs(float64(k)), withCores(float64(need)))})
 		q.Place()
 		placed, _ := q.Take("r")
 

@@ -19,7 +19,7 @@ func end(q *Queue, task, outcome string) {
 func tries(t *testing.T, c *clock, q *Queue, first int, outcomes ...string) {
 	t.Helper()
 	for i, outcome := range outcomes {
-		q.Request("r", requests(first+i, 1))
+		q.Request(Run{ID: "r"}, requests(first+i, 1))
 		nodes, reasons := placeAll(t, q, "r")
 		if len(nodes) != 1 {
 			t.Fatalf("task %d waits: %v", first+i, reasons)
@@ -48,7 +48,7 @@ func TestBench(t *testing.T) {
 		if got := q.Benched(); !got["a"].Equal(until) {
 			t.Fatalf("round %d: benched %v, want until %v", round, got, until)
 		}
-		q.Request("r", []*historyv1.TaskRequest{aTask("pinned", withClaim(int32(round+1)), pinned("a"))})
+		q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("pinned", withClaim(int32(round+1)), pinned("a"))})
 		nodes, reasons := placeAll(t, q, "r")
 		want := "0 of 1 nodes fit: a is benched until " + until.UTC().Format("15:04:05 UTC") + " after 3 failures of the node"
 		if len(nodes) > 0 || reasons["pinned"] != want {
@@ -74,7 +74,7 @@ func TestBench(t *testing.T) {
 func TestOneFaultIsOneFailure(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a"), aNode("b"))
-	q.Request("r", requests(0, 4, pinned("a")))
+	q.Request(Run{ID: "r"}, requests(0, 4, pinned("a")))
 	placeAll(t, q, "r")
 	c.add(20 * time.Second)
 	for _, req := range requests(0, 4) {

@@ -19,9 +19,9 @@ func (c *clock) now() time.Time { return c.t }
 
 func (c *clock) add(d time.Duration) { c.t = c.t.Add(d) }
 
-// newQueue returns a queue with the given clock and nodes.
+// newQueue returns a queue with the given clock and nodes that makes no reservations.
 func newQueue(c *clock, nodes ...*v1.NodeSnapshot) *Queue {
-	q := New(Options{Now: c.now, Epoch: "e1"})
+	q := New(Options{Now: c.now, Epoch: "e1", NoReservations: true})
 	q.SetNodes(live(nodes...))
 	return q
 }

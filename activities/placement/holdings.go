@@ -20,11 +20,15 @@ type claim struct {
 	key        claimKey
 	priority   int32
 	node       *node
-	assignedAt time.Time
+	account    *account // of the run
+	kind       kind
+	assignedAt time.Time     // of a foreign attempt, when it started, or zero if unknown
+	limit      time.Duration // of the attempt, or 0 for none
 	grant      grant
 	age        *list.Element // in holdings.byAge
 	cutShort   bool          // its duration is not representative of attempts
 	seen       bool          // the node's snapshot lists it as running
+	isForeign  bool          // in holdings.foreign
 }
 
 // holdings is what attempts hold on one node: the claims that this queue has placed there, the
@@ -38,7 +42,7 @@ type holdings struct {
 	byAge   *list.List     // claims that take a slot, oldest first
 
 	priorities map[int32]int         // number of claims that take a slot, by priority
-	foreign    map[claimKey]grant    // attempts on the node that this queue has not placed
+	foreign    map[claimKey]*claim   // attempts on the node that this queue has not placed
 	settled    map[claimKey]released // recently released claims
 
 	measured bool
@@ -57,7 +61,7 @@ func newHoldings() holdings {
 		perRun:     map[string]int{},
 		byAge:      list.New(),
 		priorities: map[int32]int{},
-		foreign:    map[claimKey]grant{},
+		foreign:    map[claimKey]*claim{},
 		settled:    map[claimKey]released{},
 	}
 }
@@ -111,9 +115,8 @@ func (h *holdings) leave(runID string, g grant) {
 	}
 }
 
-// resetCounts forgets the foreign attempts and all counts of tasks.
+// resetCounts forgets all counts of tasks.
 func (h *holdings) resetCounts() {
-	clear(h.foreign)
 	clear(h.perRun)
 	h.tasks, h.remotes = 0, 0
 }

@@ -9,11 +9,12 @@ type ledger struct {
 	machines map[string]*machine
 	changed  []*machine // machines to recount, because a snapshot has changed or a node has left
 	foreign  map[claimKey]*node
+	accounts *accounts
 	log      *fleetLog
 }
 
-func newLedger(settle time.Duration, log *fleetLog) *ledger {
-	return &ledger{settle: settle, machines: map[string]*machine{}, foreign: map[claimKey]*node{}, log: log}
+func newLedger(settle time.Duration, accounts *accounts, log *fleetLog) *ledger {
+	return &ledger{settle: settle, accounts: accounts, machines: map[string]*machine{}, foreign: map[claimKey]*node{}, log: log}
 }
 
 // hold charges a node for a claim on it.
@@ -22,6 +23,7 @@ func (l *ledger) hold(c *claim) {
 	c.node.hold(c)
 	m.unseenMB += c.grant.memoryMB
 	m.charge(&m.holds, c.grant)
+	l.accounts.hold(c.account, quantityOf(c.grant), c.assignedAt)
 }
 
 // release frees what a claim holds. A late snapshot may still show the claim.
@@ -31,6 +33,7 @@ func (l *ledger) release(c *claim, now time.Time) {
 		m.unseenMB -= c.grant.memoryMB
 	}
 	m.discharge(&m.holds, c.grant)
+	l.accounts.release(c.account, quantityOf(c.grant), now)
 	n.release(c, now)
 	l.noteRoom(m)
 }
@@ -38,19 +41,23 @@ func (l *ledger) release(c *claim, now time.Time) {
 // lift temporarily removes what a claim holds. The returned function restores it.
 func (l *ledger) lift(c *claim) (restore func()) {
 	n, m, g := c.node, c.node.machine, c.grant
+	held, sum := n.claimed, &m.holds
+	if c.isForeign {
+		held, sum = n.foreign, &m.foreign
+	}
 	unseen := int64(0)
 	if !c.seen {
 		unseen = g.memoryMB
 	}
-	delete(n.claimed, c.key)
+	delete(held, c.key)
 	n.leave(c.key.run, g)
 	m.unseenMB -= unseen
-	m.discharge(&m.holds, g)
+	m.discharge(sum, g)
 	return func() {
-		n.claimed[c.key] = c
+		held[c.key] = c
 		n.enter(c.key.run, g)
 		m.unseenMB += unseen
-		m.charge(&m.holds, g)
+		m.charge(sum, g)
 	}
 }
 
@@ -62,11 +69,11 @@ func (l *ledger) noteRoom(m *machine) {
 }
 
 // joinMachine adds the node to the machine that its snapshot names, and marks that machine for a recount.
-func (l *ledger) joinMachine(n *node) {
+func (l *ledger) joinMachine(n *node, now time.Time) {
 	m := l.machineOf(n)
 	if m != n.machine {
 		if n.machine != nil {
-			l.leaveMachine(n)
+			l.leaveMachine(n, now)
 		}
 		n.machine = m
 		m.nodes = append(m.nodes, n)
@@ -90,16 +97,23 @@ func (l *ledger) machineOf(n *node) *machine {
 }
 
 // leaveMachine removes the node from its machine.
-func (l *ledger) leaveMachine(n *node) {
+func (l *ledger) leaveMachine(n *node, now time.Time) {
 	m := n.machine
-	for key := range n.foreign {
-		delete(l.foreign, key)
-	}
+	l.dropForeign(n, now)
 	m.removeNode(n)
 	if len(m.nodes) == 0 {
 		delete(l.machines, m.id)
 	}
 	l.markChanged(m)
+}
+
+// dropForeign forgets the foreign attempts of a node.
+func (l *ledger) dropForeign(n *node, now time.Time) {
+	for key, c := range n.foreign {
+		l.accounts.release(c.account, quantityOf(c.grant), now)
+		delete(l.foreign, key)
+	}
+	clear(n.foreign)
 }
 
 // markChanged makes the next recount include the machine.
@@ -124,9 +138,7 @@ func (l *ledger) recount(now time.Time) {
 func (l *ledger) recountMachine(m *machine, now time.Time) {
 	m.reset()
 	for _, n := range m.nodes {
-		for key := range n.foreign {
-			delete(l.foreign, key)
-		}
+		l.dropForeign(n, now)
 		n.resetCounts()
 		for key, c := range n.claimed {
 			n.enter(key.run, c.grant)

@@ -9,7 +9,7 @@ import (
 
 // ledgerFleet returns a fleet of nodes that no request waits for.
 func ledgerFleet(c *clock, nodes ...*v1.NodeSnapshot) *fleet {
-	f := newFleet(Options{Settle: 10 * time.Second}.WithDefaults())
+	f := newFleet(Options{Settle: 10 * time.Second}.WithDefaults(), newAccounts(time.Hour, false))
 	f.replace(live(nodes...), c.now())
 	return f
 }
@@ -63,8 +63,12 @@ func TestLiftRestoresWhatAClaimHolds(t *testing.T) {
 func TestForeignAttemptHoldsUntilItIsReleased(t *testing.T) {
 	c := newClock()
 	f := ledgerFleet(c, aNode("a", holding(-1, 3, 0)))
-	n, key := f.ledger.foreignNodeOf("other", "a")
-	if n == nil || n.now.usedMilli != 3000 || n.tasks != 1 {
+	held := f.ledger.foreignClaimOf("other", "a")
+	if held == nil {
+		t.Fatal("the attempt holds nothing")
+	}
+	n, key := held.node, held.key
+	if n.now.usedMilli != 3000 || n.tasks != 1 {
 		t.Fatalf("found %v", n)
 	}
 	if f.ledger.releaseForeign(key, c.now()) != n || n.now.usedMilli != 0 || n.tasks != 0 {

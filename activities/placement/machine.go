@@ -17,6 +17,8 @@ type machine struct {
 	gpus     []v1.GPUUse // what attempts hold of each GPU, by index
 	numa     []amount
 	changed  bool // listed in ledger.changed
+	// reservation is held on one of the machine's nodes, or nil.
+	reservation *reservation
 }
 
 // charge adds what an attempt holds to one of the machine's sums.
@@ -61,6 +63,14 @@ func (m *machine) spread() {
 	}
 }
 
+// changeAvailable changes the memory that the nodes of the machine have measured as available.
+func (m *machine) changeAvailable(memoryMB int64) {
+	for _, n := range m.nodes {
+		n.now.availableMB += float64(memoryMB)
+	}
+	m.spread()
+}
+
 func (m *machine) boundTo(numa int) amount {
 	if numa < len(m.numa) {
 		return m.numa[numa]
@@ -74,6 +84,16 @@ func (m *machine) gpuUse(index int32) v1.GPUUse {
 		return m.gpus[index]
 	}
 	return v1.GPUUse{}
+}
+
+// firstPresent returns the first node of the machine that is present, or nil.
+func (m *machine) firstPresent() *node {
+	for _, n := range m.nodes {
+		if n.present {
+			return n
+		}
+	}
+	return nil
 }
 
 // removeNode removes a node from the machine.
@@ -99,8 +119,8 @@ func (n *node) heldBeside(figure func(amount) string) string {
 		for _, c := range o.claimed {
 			held.add(c.grant)
 		}
-		for _, g := range o.foreign {
-			held.add(g)
+		for _, c := range o.foreign {
+			held.add(c.grant)
 		}
 		if text := figure(held); text != figure(amount{}) {
 			parts = append(parts, o.name+" holds "+text)

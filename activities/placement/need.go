@@ -60,6 +60,14 @@ func laterOf(res *v1.Resources) need {
 // fractions: 1.1 cores must not become 1101 thousandths.
 func thousandthsOf(cores float64) int64 { return int64(math.Ceil(cores*1000 - 1e-6)) }
 
+// quantity returns what the need takes of each unit.
+func (n *need) quantity() quantity {
+	if n.remote {
+		return quantity{remoteUnit: 1}
+	}
+	return quantity{slotUnit: 1, coreUnit: n.milliCores, memoryUnit: n.memoryMB, gpuUnit: int64(n.gpus) * 1000}
+}
+
 // amount is the sum of what several attempts hold. Remote attempts do not count.
 type amount struct {
 	tasks      int

@@ -25,7 +25,7 @@ type node struct {
 	lost    map[string]struct{} // found capabilities that the node has lost
 	refused map[string]struct{} // values of spec.ask that the node had no room for since its snapshot
 
-	reservation reservation
+	guarded guarded
 }
 
 // now holds the values that every look at a node reads. They are kept together because a large

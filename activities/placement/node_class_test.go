@@ -3,6 +3,7 @@ package placement
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -247,7 +248,7 @@ func TestTraitFiltersTellApartOnlyNodesOfDifferentClasses(t *testing.T) {
 	matters := map[string]bool{} // fields that change an answer
 	passed, refused := map[string]bool{}, map[string]bool{}
 	for _, variant := range variantsOf(base.Snapshot) {
-		f := newFleet(Options{}.WithDefaults())
+		f := newFleet(Options{}.WithDefaults(), newAccounts(time.Hour, false))
 		class, reasons := judge(f, base, requests)
 		otherClass, otherReasons := judge(f, variant.node, requests)
 		for j, reason := range otherReasons {

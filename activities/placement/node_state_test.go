@@ -35,7 +35,7 @@ func TestInactiveNodeGetsNoTasks(t *testing.T) {
 			tt.node.Snapshot = aNode("b", labels("gpu"))
 			q := New(Options{Now: newClock().now})
 			q.SetNodes(append(live(aNode("a")), tt.node))
-			q.Request("r", []*historyv1.TaskRequest{aTask("t", tt.change)})
+			q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", tt.change)})
 			nodes, reasons := placeAll(t, q, "r")
 			if reasons["t"] != tt.reason || (nodes["t"] == "b") != (tt.reason == "") {
 				t.Errorf("placed on %q, reason %q, want %q", nodes["t"], reasons["t"], tt.reason)
@@ -55,7 +55,7 @@ func TestOfflineNodeHoldsNothing(t *testing.T) {
 	old := aNode("a", onMachine("m"), gpus(1), holding(-1, 4, 0, 0))
 	q := New(Options{Now: newClock().now})
 	q.SetNodes([]Node{{Snapshot: old, State: v1.NodeStale}, {Snapshot: aNode("b", onMachine("m"), gpus(1))}})
-	q.Request("r", []*historyv1.TaskRequest{aTask("t", withGPUs(1))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", withGPUs(1))})
 	if nodes, _ := placeAll(t, q, "r"); len(nodes) > 0 {
 		t.Fatalf("got %v while a may still run something", nodes)
 	}

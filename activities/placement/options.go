@@ -29,6 +29,12 @@ type Options struct {
 	// Sample is the minimum number of nodes in a sample. 0 means 8: the best of 8 is on average better than eight
 	// ninths of all nodes.
 	Sample int
+	// FIFO makes the requests of one priority be placed in the order in which they became ready, whoever made them.
+	FIFO bool
+	// FairHalfLife is the time after which what an owner has used counts half. 0 means DefaultFairHalfLife.
+	FairHalfLife time.Duration
+	// NoReservations disables reservations for requests that fit no node yet.
+	NoReservations bool
 	// Rand draws the samples. nil means a randomly seeded generator.
 	Rand *rand.Rand
 	// Placed is called for each request that is assigned to a node, with the type of its task and the time that it
@@ -38,6 +44,10 @@ type Options struct {
 	// outcomes.
 	Settled func(node, outcome string)
 }
+
+// DefaultFairHalfLife is the default of Options.FairHalfLife. It is short enough that a night's batch does not count on the
+// next morning.
+const DefaultFairHalfLife = time.Hour
 
 // longestReasonInterval bounds the doubling of ReasonInterval. Every report to a run adds events to its history, so a
 // task that waits for days must not be reported for every MiB that becomes free or used.
@@ -54,6 +64,9 @@ func (o Options) WithDefaults() Options {
 	}
 	if o.PrefetchBelow == 0 {
 		o.PrefetchBelow = time.Second
+	}
+	if o.FairHalfLife == 0 {
+		o.FairHalfLife = DefaultFairHalfLife
 	}
 	if o.ReasonInterval == 0 {
 		o.ReasonInterval = 2 * time.Second

@@ -3,6 +3,7 @@ package placement
 import (
 	"container/heap"
 	"math/rand/v2"
+	"slices"
 )
 
 // picksOfSample is the number of sampled nodes per pick. Only the best quarter of a sample is used
@@ -13,19 +14,23 @@ const picksOfSample = 4
 type picker struct {
 	fleet        *fleet
 	eval         *evaluator
+	guard        *prefetchGuard
 	reservations *reservations
 	perTask      float64 // Weights.Task
 	sampleAbove  int     // Options.SampleAbove
 	sample       int     // Options.Sample
 	rand         *rand.Rand
+	line         *line // that the pass has reached
 }
 
-// pick returns the best node for a request class at this moment. It considers all nodes, or, if
+// pick returns the best node for the next request of a line at this moment. It considers all nodes, or, if
 // there are many, a sample of the nodes where the next request starts immediately. With that many
 // nodes the best of a sample is nearly as good as the best of all, and sampling keeps the cost of a
 // placement from growing with the fleet. pick returns false only after it has found every node to
 // have no room.
-func (pk *picker) pick(s *requestClass) (candidate, bool) {
+func (pk *picker) pick(l *line) (candidate, bool) {
+	s := l.class
+	pk.line = l
 	for _, p := range []*pool{&s.prospects.preferred, &s.prospects.avoided} {
 		if c, ok := pk.pickOf(s, p); ok {
 			return c, true
@@ -83,8 +88,15 @@ func (pk *picker) admits(s *requestClass, n *node) (ahead, ok bool) {
 	if !pk.eval.fits(s, &v) {
 		return false, false
 	}
-	if ahead = v.waitsThere(); ahead && !pk.reservations.mayWaitOn(n) {
-		pk.reservations.reserveNode(s, n)
+	ahead = v.waitsThere()
+	if !pk.reservations.mayStart(pk.line, n, ahead) {
+		if !slices.Contains(s.kept, n) {
+			s.kept = append(s.kept, n)
+		}
+		return ahead, false
+	}
+	if ahead && !pk.guard.mayWaitOn(n) {
+		pk.guard.guardNode(s, n)
 		return true, false
 	}
 	return ahead, true
@@ -107,7 +119,7 @@ func (pk *picker) rank(s *requestClass, p *pool) {
 	*r = ranking{of: p, list: r.list[:0], perTask: pk.perTask}
 	if p.open > pk.sampleAbove {
 		r.sample = true
-		pk.draw(s, p, min(max(pk.sample, picksOfSample*len(s.waiting)), pk.sampleAbove))
+		pk.draw(s, p, min(max(pk.sample, picksOfSample*s.waiting), pk.sampleAbove))
 		r.left = max(1, len(r.list)/picksOfSample)
 	} else {
 		for i := p.open - 1; i >= 0; i-- {

@@ -14,7 +14,7 @@ func brisk(t *testing.T) *Queue {
 	t.Helper()
 	c := newClock()
 	q := newQueue(c, aNode("a", slots(1)))
-	q.Request("r", []*historyv1.TaskRequest{aTask("measured")})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("measured")})
 	placeAll(t, q, "r")
 	c.add(time.Millisecond)
 	release(q, "r", "measured", 1)
@@ -29,7 +29,7 @@ func TestFillAheadKeepsPriorities(t *testing.T) {
 	for i, p := range []int32{1, 5, 3, 3, 9} {
 		reqs = append(reqs, aTask(string(rune('a'+i)), withPriority(p)))
 	}
-	q.Request("r", reqs)
+	q.Request(Run{ID: "r"}, reqs)
 	var passes [][]string
 	for range 4 {
 		nodes, _ := placeAll(t, q, "r")
@@ -55,9 +55,9 @@ func TestFillAheadWaitsForTheMoreUrgent(t *testing.T) {
 	like := func() []*historyv1.TaskRequest { return []*historyv1.TaskRequest{aTask("running"), aTask("next")} }
 	urgent := aTask("urgent", withPriority(1), withCores(2))
 	q := brisk(t)
-	q.Request("r", like()[:1])
+	q.Request(Run{ID: "r"}, like()[:1])
 	placeAll(t, q, "r")
-	q.Request("r", append(like()[1:], urgent))
+	q.Request(Run{ID: "r"}, append(like()[1:], urgent))
 	nodes, reasons := placeAll(t, q, "r")
 	if len(nodes) > 0 || reasons["next"] != "0 of 1 nodes fit: a has no free slot of 1" {
 		t.Fatalf("got %v %v: urgent is to come before next", nodes, reasons)
@@ -69,9 +69,9 @@ func TestFillAheadWaitsForTheMoreUrgent(t *testing.T) {
 
 	elsewhere := aTask("urgent", withPriority(1), constrained(func(c *v1.Constraints) { c.NodeLabels = []string{"gpu"} }))
 	q = brisk(t)
-	q.Request("r", like()[:1])
+	q.Request(Run{ID: "r"}, like()[:1])
 	placeAll(t, q, "r")
-	q.Request("r", append(like()[1:], elsewhere))
+	q.Request(Run{ID: "r"}, append(like()[1:], elsewhere))
 	if nodes, _ := placeAll(t, q, "r"); nodes["next"] != "a" {
 		t.Errorf("got %v: what cannot use the node keeps nobody from it", nodes)
 	}
@@ -81,7 +81,7 @@ func TestFillAheadWaitsForTheMoreUrgent(t *testing.T) {
 // the next one, which may be as urgent as the requests that wait there.
 func TestReservedNodeIsOpenToTheNextRequest(t *testing.T) {
 	q := brisk(t)
-	q.Request("r", []*historyv1.TaskRequest{aTask("running", withPriority(2))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("running", withPriority(2))})
 	placeAll(t, q, "r")
 	q.SetNodes(live(aNode("a", slots(1)), aNode("b", slots(1))))
 	like := func(task string, priority int32) []*historyv1.TaskRequest {
@@ -89,11 +89,11 @@ func TestReservedNodeIsOpenToTheNextRequest(t *testing.T) {
 		r.AvoidNodes = []string{"b"}
 		return []*historyv1.TaskRequest{r}
 	}
-	q.Request("r", like("low", 0))
+	q.Request(Run{ID: "r"}, like("low", 0))
 	if nodes, _ := placeAll(t, q, "r"); nodes["low"] != "b" {
 		t.Fatalf("got %v: low may not wait behind what is more urgent", nodes)
 	}
-	q.Request("r", like("next", 2))
+	q.Request(Run{ID: "r"}, like("next", 2))
 	if nodes, reasons := placeAll(t, q, "r"); nodes["next"] != "a" {
 		t.Errorf("got %v %v: next is as urgent as what runs there", nodes, reasons)
 	}

@@ -134,7 +134,7 @@ func TestQueueAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := newClock()
 		m := newModel(c)
-		q := New(Options{Now: c.now, Settle: time.Hour, ReasonInterval: time.Minute})
+		q := New(Options{Now: c.now, Settle: time.Hour, ReasonInterval: time.Minute, FIFO: true, NoReservations: true})
 		told, next := map[string]bool{}, 0
 		q.SetNodes(m.snapshots(t))
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
@@ -156,7 +156,7 @@ func TestQueueAgainstModel(t *testing.T) {
 					next++
 					req := aTask(fmt.Sprintf("next%d", next), withCores(0), queuedAt(c.now()))
 					m.request(runID, req)
-					q.Request(runID, []*historyv1.TaskRequest{req})
+					q.Request(Run{ID: runID}, []*historyv1.TaskRequest{req})
 					seen["placed"] += checkPass(t, q, m, told)
 				}
 			case 2, 3:
@@ -172,7 +172,7 @@ func TestQueueAgainstModel(t *testing.T) {
 				for range rapid.IntRange(1, 6).Draw(t, "requests") {
 					req := drawRequest(t, c)
 					m.request(runID, req)
-					q.Request(runID, []*historyv1.TaskRequest{req})
+					q.Request(Run{ID: runID}, []*historyv1.TaskRequest{req})
 				}
 			}
 			if rapid.IntRange(0, 3).Draw(t, "pass") == 0 {
@@ -267,8 +267,8 @@ func checkEmpty(t *rapid.T, q *Queue) {
 		}
 		var foreign []grant
 		for _, n := range m.nodes {
-			for _, g := range n.foreign {
-				foreign = append(foreign, g)
+			for _, c := range n.foreign {
+				foreign = append(foreign, c.grant)
 			}
 		}
 		for _, g := range foreign {

@@ -9,7 +9,7 @@ type prospects struct {
 	layout             uint64    // value of fleet.layout for which the pools were built; 0 means not built
 	shape, room        uint64    // positions in the fleet's log up to which the class has read
 	ranking            ranking
-	reserved           bool // some node was reserved from the class since it became active
+	guarded            bool // some node was guarded from the class since it became active
 }
 
 // isPossible reports whether any present node could ever run the class. It is valid after all nodes

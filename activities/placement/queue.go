@@ -46,11 +46,11 @@ func (q *Queue) SetExpectingNodes(expecting bool) { q.demand.timeouts.expecting 
 // the next Take reports its assignment, its reason or that it was given up once more. A newer claim
 // of a task replaces and releases the older one. Request ignores a claim that is older than the
 // newest or has been released, so that a delayed duplicate does no harm.
-func (q *Queue) Request(runID string, reqs []*historyv1.TaskRequest) {
+func (q *Queue) Request(of Run, reqs []*historyv1.TaskRequest) {
 	if len(reqs) == 0 {
 		return
 	}
-	owner, now := q.demand.runOf(runID), q.opts.Now()
+	owner, now := q.demand.runOf(of), q.opts.Now()
 	for _, req := range reqs {
 		if owner.hasReleased(req.GetTask(), req.GetClaim()) {
 			continue
@@ -99,6 +99,9 @@ func (q *Queue) noteOutcome(r *request, outcome string, now time.Time) {
 	n := r.place.node
 	q.fleet.healths.settle(n, r.place.assignedAt, outcome, now)
 	r.place.cutShort = outcome != "" && outcome != v1.OutcomeDone
+	if outcome == v1.OutcomeDone {
+		q.scheduler.durations.measure(r.place.kind, now.Sub(r.place.assignedAt))
+	}
 	if outcome == v1.OutcomeRefused {
 		n.refuse(r.class.ask)
 	}
@@ -122,6 +125,7 @@ func (q *Queue) remove(r *request, now time.Time) {
 	if r.state == assigned {
 		q.fleet.release(&r.place, now)
 	}
+	q.scheduler.reservations.cancel(r)
 	q.demand.remove(r)
 }
 
@@ -164,6 +168,21 @@ func (q *Queue) Repeat(runID string, claims []*historyv1.ClaimRef) {
 			q.demand.repeat(r)
 		}
 	}
+}
+
+// SetShares replaces the shares of owners and groups of owners, by name. An owner without a share has the weight 1.
+func (q *Queue) SetShares(shares map[string]Share) {
+	q.scheduler.accounts.setShares(shares, q.opts.Now())
+}
+
+// Usage returns what the owners and groups have used lately, as the moving average of their dominant share of the fleet, by
+// name.
+func (q *Queue) Usage() map[string]float64 { return q.scheduler.accounts.usage(q.opts.Now()) }
+
+// RestoreUsage sets what Usage of an earlier queue returned at a time. It changes nothing for owners who have used something
+// since.
+func (q *Queue) RestoreUsage(usage map[string]float64, at time.Time) {
+	q.scheduler.accounts.restore(usage, at, q.opts.Now())
 }
 
 // Counts returns the number of requests that wait for a node, without those that were given up, and

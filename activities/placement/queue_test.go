@@ -18,8 +18,8 @@ func TestOrderAcrossRuns(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a", slots(1)))
 	old, older := c.now().Add(-time.Minute), c.now().Add(-time.Hour)
-	q.Request("r1", []*historyv1.TaskRequest{aTask("young"), aTask("old", queuedAt(old))})
-	q.Request("r2", []*historyv1.TaskRequest{aTask("older", queuedAt(older)), aTask("urgent", withPriority(1), withCores(2))})
+	q.Request(Run{ID: "r1"}, []*historyv1.TaskRequest{aTask("young"), aTask("old", queuedAt(old))})
+	q.Request(Run{ID: "r2"}, []*historyv1.TaskRequest{aTask("older", queuedAt(older)), aTask("urgent", withPriority(1), withCores(2))})
 	var order []string
 	for range 4 {
 		for _, runID := range q.Place() {
@@ -40,7 +40,7 @@ func TestRequestIsIdempotent(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1)))
 	reqs := []*historyv1.TaskRequest{aTask("t1"), aTask("t2")}
 	for range 3 {
-		q.Request("r", reqs)
+		q.Request(Run{ID: "r"}, reqs)
 		nodes, reasons := placeAll(t, q, "r")
 		if nodes["t1"] != "a" || len(nodes) != 1 || reasons["t2"] == "" {
 			t.Fatalf("got %v %v: the same request must get the same answer", nodes, reasons)
@@ -57,16 +57,16 @@ func TestRequestIsIdempotent(t *testing.T) {
 
 func TestNewerClaimReplaces(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", slots(1)))
-	q.Request("r", []*historyv1.TaskRequest{aTask("t")})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t")})
 	placeAll(t, q, "r")
-	q.Request("r", []*historyv1.TaskRequest{aTask("t", withClaim(2))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", withClaim(2))})
 	q.Place()
 	placed, _ := q.Take("r")
 	if len(placed) != 1 || placed[0].Claim != 2 {
 		t.Fatalf("got %v, want claim 2 in the place of claim 1", placed)
 	}
 	release(q, "r", "t", 1)
-	q.Request("r", []*historyv1.TaskRequest{aTask("t")})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t")})
 	if nodes, reasons := placeAll(t, q, "r"); len(nodes)+len(reasons) > 0 {
 		t.Errorf("claim 1 is over, and was answered with %v %v", nodes, reasons)
 	}
@@ -79,9 +79,9 @@ func TestNewerClaimReplaces(t *testing.T) {
 // not placed.
 func TestReleasedClaimIsNotPlaced(t *testing.T) {
 	q := newQueue(newClock(), aNode("a"))
-	q.Request("r", []*historyv1.TaskRequest{aTask("t")})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t")})
 	release(q, "r", "t", 1)
-	q.Request("r", []*historyv1.TaskRequest{aTask("t")})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t")})
 	if nodes, reasons := placeAll(t, q, "r"); len(nodes)+len(reasons) > 0 {
 		t.Errorf("got %v %v", nodes, reasons)
 	}
@@ -93,7 +93,7 @@ func TestKnowsAndForget(t *testing.T) {
 	if q.HasRun("r") {
 		t.Error("a release makes a run known")
 	}
-	q.Request("r", []*historyv1.TaskRequest{aTask("t1"), aTask("t2")})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t1"), aTask("t2")})
 	q.Place()
 	if !q.HasRun("r") {
 		t.Error("the run is not known")
@@ -108,7 +108,7 @@ func TestKnowsAndForget(t *testing.T) {
 func TestAvoidedNodes(t *testing.T) {
 	avoid := func(r *historyv1.TaskRequest) { r.AvoidNodes = []string{"a"} }
 	q := newQueue(newClock(), aNode("a"), aNode("b", slots(1), func(n *v1.NodeSnapshot) { n.Cpu.UsagePercent = 90 }))
-	q.Request("r", []*historyv1.TaskRequest{aTask("t1", avoid), aTask("t2", avoid)})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t1", avoid), aTask("t2", avoid)})
 	got, _ := placeAll(t, q, "r")
 	if diff := cmp.Diff(map[string]string{"t1": "b", "t2": "a"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -117,7 +117,7 @@ func TestAvoidedNodes(t *testing.T) {
 
 func TestTieBreakByName(t *testing.T) {
 	q := newQueue(newClock(), aNode("c"), aNode("b"), aNode("a"))
-	q.Request("r", []*historyv1.TaskRequest{aTask("t1"), aTask("t2"), aTask("t3"), aTask("t4")})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t1"), aTask("t2"), aTask("t3"), aTask("t4")})
 	got, _ := placeAll(t, q, "r")
 	if diff := cmp.Diff(map[string]string{"t1": "a", "t2": "b", "t3": "c", "t4": "a"}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -132,7 +132,7 @@ func TestGivenUp(t *testing.T) {
 	}
 	impossible := constrained(func(con *v1.Constraints) { con.NodeLabels = []string{"gpu"} })
 	busy := withCores(4)
-	q.Request("r", []*historyv1.TaskRequest{
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{
 		aTask("soon", impossible, timeout(10*time.Second)), aTask("late", impossible, timeout(time.Minute)),
 		aTask("never", impossible), aTask("first", busy), aTask("busy", busy, timeout(time.Second)),
 	})
@@ -165,7 +165,7 @@ func TestGivenUp(t *testing.T) {
 			t.Fatalf("got %v", stuck)
 		}
 		// The report may be lost: a repeated request gets it again.
-		q.Request("r", []*historyv1.TaskRequest{aTask("soon", impossible, timeout(10*time.Second))})
+		q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("soon", impossible, timeout(10*time.Second))})
 	}
 	if at, ok := q.NextDeadline(); !ok || !at.Equal(c.now().Add(50*time.Second)) {
 		t.Errorf("deadline in %v, %v", at.Sub(c.now()), ok)
@@ -190,7 +190,7 @@ func TestLastChangeOfTheFleetIsReported(t *testing.T) {
 		q.SetNodes([]Node{{Snapshot: aNode("b"), State: state, Reason: reason}})
 	}
 	is(v1.NodeDraining, "its worker stops")
-	q.Request("r", []*historyv1.TaskRequest{aTask("t", pinned("b"))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", pinned("b"))})
 	if _, reasons := placeAll(t, q, "r"); reasons["t"] != "0 of 1 nodes fit: b is draining (its worker stops)" {
 		t.Fatalf("at first %v", reasons)
 	}
@@ -217,7 +217,7 @@ func TestReasonChangesAreReportedSparingly(t *testing.T) {
 	c := newClock()
 	q := New(Options{Now: c.now, ReasonInterval: 2 * time.Second})
 	told := []int{}
-	q.Request("r", []*historyv1.TaskRequest{aTask("t", constrained(func(con *v1.Constraints) { con.MinMemoryMb = 2048 }))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", constrained(func(con *v1.Constraints) { con.MinMemoryMb = 2048 }))})
 	for second := range 20 {
 		q.SetNodes(live(aNode("a", func(n *v1.NodeSnapshot) { n.Memory.AvailableMb = float64(second) })))
 		_, reasons := placeAll(t, q, "r")
@@ -244,7 +244,7 @@ func TestNoTimeoutWhileNodesAreExpected(t *testing.T) {
 	c := newClock()
 	q := New(Options{Now: c.now, ReasonInterval: time.Hour})
 	q.SetExpectingNodes(true)
-	q.Request("r", []*historyv1.TaskRequest{aTask("t", withCores(8), func(r *historyv1.TaskRequest) {
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", withCores(8), func(r *historyv1.TaskRequest) {
 		r.PlacementTimeout = durationpb.New(10 * time.Second)
 	})})
 	for range 3 {
@@ -273,7 +273,7 @@ func TestTimeoutCountsFromTheRequest(t *testing.T) {
 	c := newClock()
 	q := newQueue(c, aNode("a"))
 	ask := func(task string) {
-		q.Request("r", []*historyv1.TaskRequest{aTask(task, withCores(8), func(r *historyv1.TaskRequest) {
+		q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask(task, withCores(8), func(r *historyv1.TaskRequest) {
 			r.PlacementTimeout = durationpb.New(10 * time.Second)
 		})})
 		q.Place()

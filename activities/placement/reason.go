@@ -32,14 +32,23 @@ type refusals struct {
 
 // reasons explains where a request fits and why it waits. It looks at every node.
 type reasons struct {
-	fleet   *fleet
-	eval    *evaluator
-	weights *Weights
+	fleet        *fleet
+	eval         *evaluator
+	reservations *reservations
+	weights      *Weights
 }
 
-// reasonFor returns one line that explains why a request waits.
-func (rs *reasons) reasonFor(s *spec) string {
-	all := rs.refuse(s)
+// reservedFor returns that the node is kept for a more urgent request than r. ok is false if it is not, or if r is nil.
+func (rs *reasons) reservedFor(r *request, n *node) (p phrase, ok bool) {
+	if r == nil || r.line == nil || rs.reservations.mayStart(r.line, n, false) {
+		return p, false
+	}
+	return phrase{verb: is, object: n.machine.reservation.text(r)}, true
+}
+
+// reasonFor returns one line that explains why a request waits. r is a waiting request, or nil if none waits.
+func (rs *reasons) reasonFor(s *spec, r *request) string {
+	all := rs.refuse(s, r)
 	missing, isMissing := rs.missingFor(s)
 	switch {
 	case s.targetErr != nil:
@@ -64,7 +73,7 @@ func (rs *reasons) reasonFor(s *spec) string {
 }
 
 // refuse evaluates the request on every node, or only on the nodes that the target names.
-func (rs *reasons) refuse(s *spec) refusals {
+func (rs *reasons) refuse(s *spec, r *request) refusals {
 	out := refusals{groups: map[phrase][]string{}}
 	nodes := rs.fleet.listed
 	if s.targetErr != nil || s.target.Node != "" {
@@ -75,6 +84,10 @@ func (rs *reasons) refuse(s *spec) refusals {
 		v.stretch = 1 // explain only immediate room; room for prefetching does not matter to people
 		p, could, fits := rs.eval.refusal(&v)
 		out.possible = out.possible || could
+		if fits {
+			reserved, isReserved := rs.reservedFor(r, n)
+			p, fits = reserved, !isReserved
+		}
 		if fits {
 			out.fitting++
 			continue

@@ -54,10 +54,10 @@ func TestReasonsGolden(t *testing.T) {
 	for _, tc := range cases {
 		q := newQueue(newClock(), tc.nodes...)
 		if tc.name == "GPUs in use" {
-			q.Request("other", []*historyv1.TaskRequest{aTask("t", func(r *historyv1.TaskRequest) { r.Resources.Gpus = 1 })})
+			q.Request(Run{ID: "other"}, []*historyv1.TaskRequest{aTask("t", func(r *historyv1.TaskRequest) { r.Resources.Gpus = 1 })})
 			q.Place()
 		}
-		q.Request("r", []*historyv1.TaskRequest{tc.task})
+		q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{tc.task})
 		_, reasons := placeAll(t, q, "r")
 		if len(reasons["t"]) > longestReason {
 			t.Errorf("%s: %d bytes", tc.name, len(reasons["t"]))
@@ -72,7 +72,7 @@ func TestReasonSaysWhichNodeReachedAClusterBefore(t *testing.T) {
 	reason := func(q *Queue) string { return q.Explain("r", aTask("t", inCluster("prod"))).GetReason() }
 	q := newQueue(newClock(), aNode("n1", clusters("prod")), aNode("n2"))
 	q.SetNodes(live(aNode("n1", sequence(1)), aNode("n2")))
-	q.Request("r", []*historyv1.TaskRequest{aTask("t", inCluster("prod"))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", inCluster("prod"))})
 	if got, want := reason(q), "no node reaches cluster prod, which n1 no longer reaches; see the log of that node"; got != want {
 		t.Errorf("after n1 has lost it: %q", got)
 	}

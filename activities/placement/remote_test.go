@@ -22,10 +22,10 @@ func TestRemoteTaskTakesNothingOfItsNode(t *testing.T) {
 		r.Resources = &v1.Resources{Cores: &cores, MemoryMb: 1 << 20, Gpus: 8, NumaNode: new(int32)}
 		r.Constraints.RequiresGpu = true
 	}
-	q.Request("r", []*historyv1.TaskRequest{aTask("x", remote, huge)})
-	q.Request("r", []*historyv1.TaskRequest{aTask("y", remote, huge)})
-	q.Request("r", []*historyv1.TaskRequest{aTask("local")})
-	q.Request("r", []*historyv1.TaskRequest{aTask("more")})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("x", remote, huge)})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("y", remote, huge)})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("local")})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("more")})
 	q.Place()
 	placed, stuck := q.Take("r")
 	lanes := map[string]string{}
@@ -58,9 +58,9 @@ func TestRemoteTasksOfANodeAreBounded(t *testing.T) {
 		n.Running = append(n.Running, &v1.RunningAttempt{RunId: "old", Task: fmt.Sprintf("each[%d]", i), Claim: 1, Remote: true})
 	}
 	q := newQueue(c, n)
-	q.Request("r", []*historyv1.TaskRequest{aTask("x", remote, queuedAt(c.now()))})
-	q.Request("r", []*historyv1.TaskRequest{aTask("y", remote, queuedAt(c.now().Add(time.Second)))})
-	q.Request("r", []*historyv1.TaskRequest{aTask("local")})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("x", remote, queuedAt(c.now()))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("y", remote, queuedAt(c.now().Add(time.Second)))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("local")})
 	nodes, reasons := placeAll(t, q, "r")
 	if nodes["x"] != "a" || nodes["local"] != "a" || reasons["y"] != "0 of 1 nodes fit: a has 1000 tasks running outside of it, the maximum" {
 		t.Errorf("placed are %v, waiting are %v", nodes, reasons)
@@ -77,7 +77,7 @@ func TestRemoteTasksSpreadAndCountForTheirRun(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", inClusters), aNode("b", inClusters))
 	one := constrained(func(c *v1.Constraints) { c.MaxParallelPerNode = 1 })
 	for _, task := range []string{"x", "y", "z"} {
-		q.Request("r", []*historyv1.TaskRequest{aTask(task, remote, one)})
+		q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask(task, remote, one)})
 	}
 	nodes, reasons := placeAll(t, q, "r")
 	if len(nodes) != 2 || nodes["x"] == nodes["y"] || len(reasons) != 1 {

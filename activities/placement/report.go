@@ -40,7 +40,7 @@ func (d *demand) repeat(r *request) {
 func (d *demand) runsToReport() []string {
 	out := make([]string, 0, len(d.reports))
 	for r := range d.reports {
-		out = append(out, r.id)
+		out = append(out, r.ID)
 	}
 	slices.Sort(out)
 	return out
@@ -100,6 +100,9 @@ func (r *request) waitsFor() string {
 		return r.verdict
 	case r.delayed != "":
 		return r.delayed
+	}
+	if r.reserved != nil {
+		return r.reserved.text(r) + ": " + r.class.notice.reason
 	}
 	return r.class.notice.reason
 }

@@ -14,9 +14,20 @@ const (
 	gone
 )
 
+// Run identifies the sender of requests.
+type Run struct {
+	// ID is the id of the run, or of the child that handles a part of a fan-out of the run.
+	ID string
+	// Owner is who has submitted the run, or "" if unknown.
+	Owner string
+	// Workflow is the name of the run's definition. Tasks of the same name take about as long in all runs of a workflow.
+	Workflow string
+}
+
 // run is the state that the queue keeps for a run.
 type run struct {
-	id       string
+	Run
+	account  *account
 	tasks    map[string]*request // newest request of each task
 	released map[string]int32    // newest released claim of each task
 	report   []*request          // requests with something new to report
@@ -44,15 +55,18 @@ type request struct {
 	queuedAt time.Time
 	arrived  time.Time // when this queue received it
 	timeout  time.Duration
+	limit    time.Duration // of an attempt, or 0 for none
 	seq      uint64
 	class    *requestClass
-	index    int // in requestClass.waiting, or in demand.delayed
+	line     *line // of a waiting request that is not delayed
+	index    int   // in line.requests, or in demand.delayed
 	state    state
 	fresh    bool // listed in requestClass.fresh
 	listed   bool // listed in run.report
 	due      time.Time
-	delayed  string // why it must wait until due, or "" if it need not
-	verdict  string // why it was given up
+	delayed  string       // why it must wait until due, or "" if it need not
+	verdict  string       // why it was given up
+	reserved *reservation // held for it, or nil
 
 	// Of an assigned request.
 	place claim
@@ -60,7 +74,7 @@ type request struct {
 }
 
 func (r *request) key() claimKey {
-	return claimKey{run: r.run.id, task: r.task, claim: r.claim}
+	return claimKey{run: r.run.ID, task: r.task, claim: r.claim}
 }
 
 // before orders requests by priority, then by age, then by arrival.

@@ -1,44 +1,101 @@
 package placement
 
-import "container/heap"
+import (
+	"container/heap"
+	"iter"
+	"time"
+)
 
-// requestClass is a set of waiting requests that ask for exactly the same, so that the result for
-// one request holds for all: if the first request finds no node, neither does any other, and all
-// have the same reason. The queue keeps a class for a while after its last request, because finding
-// the nodes that could ever run it is costly.
+// requestClass is a set of waiting requests that ask for exactly the same, so that a look at a node
+// holds for all of them, and all have the same reason. The queue keeps a class for a while after its
+// last request, because finding the nodes that could ever run it is costly.
 type requestClass struct {
 	spec
 	key       string
-	waiting   requestHeap
+	lines     lineHeap // the one with the highest priority first, and then that with the oldest request
+	byKey     map[lineKey]*line
+	waiting   int        // number of requests in the lines
 	fresh     []*request // requests without a reported reason
 	active    int        // index in requestClasses.active, or -1
 	idleSince uint64     // value of requestClasses.retirements when the class became idle
-	inOrder   bool       // in the heap of the current pass
-	prospects prospects
-	notice    notice
-	timeout   classTimeout
+	inOrder   bool       // may still be placed in the current pass
+	// soonest is the expected duration of the shortest line that reservations have kept from some node in the current pass,
+	// or 0.
+	soonest     time.Duration
+	kept        []*node // from which reservations have kept a line
+	isReserving bool    // in reservations.update
+	prospects   prospects
+	notice      notice
+	timeout     classTimeout
 }
 
 func newRequestClass(key string, s spec) *requestClass {
-	return &requestClass{spec: s, key: key, active: -1}
+	return &requestClass{spec: s, key: key, byKey: map[lineKey]*line{}, active: -1}
 }
 
+// push adds a request to its line, which it creates if necessary.
 func (s *requestClass) push(r *request) {
-	heap.Push(&s.waiting, r)
+	key := lineKey{account: r.run.account, task: baseName(r.task), priority: r.priority}
+	l := s.byKey[key]
+	if l == nil {
+		l = &line{key: key, class: s, account: key.account, priority: r.priority, kind: r.kind()}
+		s.byKey[key] = l
+		heap.Push(&l.requests, r)
+		heap.Push(&s.lines, l)
+	} else {
+		heap.Push(&l.requests, r)
+		heap.Fix(&s.lines, l.index)
+	}
+	r.line = l
+	s.waiting++
 	s.freshen(r)
 }
 
-// pop removes the most urgent waiting request.
-func (s *requestClass) pop() *request { return heap.Pop(&s.waiting).(*request) }
+// drop removes a waiting request.
+func (s *requestClass) drop(r *request) {
+	l := r.line
+	r.line = nil
+	s.waiting--
+	if len(l.requests) == 1 {
+		// The last request is not removed from the line, which must have one while it is compared.
+		heap.Remove(&s.lines, l.index)
+		delete(s.byKey, l.key)
+		l.requests = nil
+		return
+	}
+	heap.Remove(&l.requests, r.index)
+	heap.Fix(&s.lines, l.index)
+}
 
-func (s *requestClass) drop(r *request) { heap.Remove(&s.waiting, r.index) }
+// reopenKept makes the class look again at the nodes from which reservations have kept it.
+func (s *requestClass) reopenKept() {
+	for _, n := range s.kept {
+		s.prospects.reopen(n)
+	}
+	if len(s.kept) > 0 {
+		s.kept, s.prospects.ranking.of = s.kept[:0], nil
+	}
+}
 
-// first returns the most urgent waiting request, or nil if none waits.
+// first returns the oldest waiting request of the highest priority, or nil if none waits.
 func (s *requestClass) first() *request {
-	if len(s.waiting) == 0 {
+	if len(s.lines) == 0 {
 		return nil
 	}
-	return s.waiting[0]
+	return s.lines[0].first()
+}
+
+// all returns all waiting requests.
+func (s *requestClass) all() iter.Seq[*request] {
+	return func(yield func(*request) bool) {
+		for _, l := range s.lines {
+			for _, r := range l.requests {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // freshen makes the next pass report the request's reason, even if it was reported before.
@@ -57,35 +114,4 @@ func (s *requestClass) takeFresh() []*request {
 	}
 	s.fresh = nil
 	return fresh
-}
-
-// classHeap is a heap of request classes, each ordered by its first request.
-type classHeap []*requestClass
-
-func (h classHeap) Len() int           { return len(h) }
-func (h classHeap) Less(i, j int) bool { return h[i].waiting[0].before(h[j].waiting[0]) }
-func (h classHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *classHeap) Push(x any) { *h = append(*h, x.(*requestClass)) }
-
-// Pop implements heap.Interface.
-func (h *classHeap) Pop() any {
-	last := len(*h) - 1
-	s := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	return s
-}
-
-// popFirst removes the first class from the heap. The heap must not compare a request class that
-// has no waiting request, so popFirst does not look at that class.
-func (h *classHeap) popFirst() {
-	last := len(*h) - 1
-	h.Swap(0, last)
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	if last > 0 {
-		heap.Fix(h, 0)
-	}
 }

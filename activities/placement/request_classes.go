@@ -97,7 +97,7 @@ func (c *requestClasses) forgetIdle() {
 func (c *requestClasses) waitingCount() int {
 	sum := 0
 	for _, s := range c.active {
-		sum += len(s.waiting)
+		sum += s.waiting
 	}
 	return sum
 }

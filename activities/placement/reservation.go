@@ -1,149 +1,327 @@
 package placement
 
 import (
-	"container/heap"
+	"math/rand/v2"
 	"slices"
+	"time"
 )
 
-// reservations keeps requests from waiting in the queues of nodes that more urgent requests may
-// need, and remembers these nodes until the order of the requests changes.
-type reservations struct {
-	eval    *evaluator
-	classes *requestClasses
-	log     *fleetLog
-	nodes   []*node // kept free of prefetched requests for the sake of priority
-	level   level   // of the current pass
-	// reordered is set when the highest priority of a request class has changed since nodes were
-	// reserved.
-	reordered bool
-}
+const (
+	// reserveInterval is the time between two updates of the reservations.
+	reserveInterval = 500 * time.Millisecond
+	// mostReservations bounds the number of reservations, and with nodesPerReservation their part of the fleet: a node that
+	// becomes free for a large task is partly idle meanwhile.
+	mostReservations    = 64
+	nodesPerReservation = 4
+	// reserveSearches is the number of requests for which one update searches a node, and reserveSample the number of nodes that
+	// a search compares. The soonest of 128 nodes is on average among the soonest hundredth of all.
+	reserveSearches = 8
+	reserveSample   = 128
+)
 
-// reservation is the part of a node that reservations use.
+// reservation keeps the room that becomes free on a node for a request that fits no node yet. Less
+// urgent requests start on the machine only beside it or before it.
+//
+// This is backfilling as in EASY (Lifka, "The ANL/IBM SP scheduling system", JSSPP 1995), for several
+// requests rather than for the first one only: for a request q on a node,
+//
+//	at    = the earliest time at which q fits, if attempts end as expected
+//	spare = what is free on the node at that time, less what q takes
+//
+// and a less urgent request r may start there if now + duration(r) <= at, or if spare covers r.
 type reservation struct {
-	listed   bool   // in reservations.nodes
-	wanted   bool   // a more urgent waiting request could use the node
-	wantedAt uint64 // number of the level for which wanted was computed
+	request *request
+	node    *node
+	since   time.Time
+	outlook
+	isReported bool
 }
 
-// level is the priority that a pass has reached. All more urgent requests have been placed by then
-// or remain waiting.
-type level struct {
-	number   uint64 // number of this level among all levels of all passes
-	priority int32
-	counted  bool
-	above    []*requestClass // classes with waiting requests of a higher priority, once counted
+// outlook is when a node is expected to have room for a request.
+type outlook struct {
+	at      time.Time
+	isKnown bool // the ends of all attempts that must end first are known
+	spare   quantity
 }
 
-// reach advances the pass to a priority.
-func (rs *reservations) reach(priority int32) {
-	if rs.level.priority != priority {
-		rs.startLevel(priority)
+// text explains the reservation to its request r, or to another one.
+func (res *reservation) text(r *request) string {
+	out := "reserved on " + res.node.name
+	if r != res.request {
+		out = "reserved for task " + res.request.task + " of run " + res.request.run.account.name
 	}
+	if res.isKnown {
+		return out + ", expected at " + res.at.UTC().Format("15:04:05 UTC")
+	}
+	return out + ", expected at an unknown time"
 }
 
-func (rs *reservations) startLevel(priority int32) {
-	clear(rs.level.above)
-	rs.level = level{number: rs.level.number + 1, priority: priority, above: rs.level.above[:0]}
+// reservations holds the reservations for the most urgent requests that fit no node.
+type reservations struct {
+	fleet     *fleet
+	eval      *evaluator
+	demand    *demand
+	order     *order
+	durations *durations
+	rand      *rand.Rand
+	isOff     bool
+	held      []*reservation // the most urgent request first
+	updated   time.Time      // when they were last updated
+	isStale   bool           // something has changed since
+	searches  int            // left in this update
 }
 
-// mayWaitOn reports whether requests of the current level may be put into the node's queue ahead of
-// time. A node starts its queued requests in any order, so all of them must have the same priority,
-// and they must not keep a more urgent request from the node.
-func (rs *reservations) mayWaitOn(n *node) bool {
-	if held := len(n.priorities); held > 1 || held == 1 && n.priorities[rs.level.priority] == 0 {
+// dueAt returns when the reservations must be updated. ok is false if they need not be.
+func (rs *reservations) dueAt() (at time.Time, ok bool) {
+	at, ok = rs.updated.Add(reserveInterval), rs.isStale
+	for _, res := range rs.held {
+		switch {
+		case !res.node.now.active || !res.node.present:
+			return rs.updated, !rs.isOff
+		case !res.isReported && (!ok || res.reportAt().Before(at)):
+			at, ok = res.reportAt(), true
+		case res.isKnown && (!ok || res.at.Before(at)):
+			at, ok = res.at, true
+		}
+	}
+	if earliest := rs.updated.Add(reserveInterval); at.Before(earliest) {
+		at = earliest
+	}
+	return at, ok && !rs.isOff
+}
+
+// reportAt returns when the reservation is reported to its run. The report becomes part of the run's history, so a
+// reservation that soon ends is not reported.
+func (res *reservation) reportAt() time.Time { return res.since.Add(2 * reserveInterval) }
+
+// update decides anew which requests have reservations: the first request of each class, in the
+// order of the queue, until a part of the fleet is reserved. A request keeps its node.
+// It reports whether an update was due.
+func (rs *reservations) update(now time.Time) (wasDue bool) {
+	if at, ok := rs.dueAt(); !ok || now.Before(at) {
 		return false
 	}
-	if n.reservation.wantedAt != rs.level.number {
-		n.reservation.wantedAt, n.reservation.wanted = rs.level.number, rs.isWantedFromAbove(n)
-	}
-	return !n.reservation.wanted
-}
-
-func (rs *reservations) isWantedFromAbove(n *node) bool {
-	if !rs.level.counted {
-		rs.level.counted = true
-		for _, s := range rs.classes.active {
-			if s.waiting[0].priority > rs.level.priority {
-				rs.level.above = append(rs.level.above, s)
+	rs.updated, rs.isStale, rs.searches = now, false, reserveSearches
+	rs.order.start(now)
+	for _, s := range rs.demand.classes.active {
+		if s.isReserving = !s.need.remote && s.prospects.isPossible(); s.isReserving {
+			for _, l := range s.lines {
+				rs.order.add(l)
 			}
 		}
 	}
-	return slices.ContainsFunc(rs.level.above, func(s *requestClass) bool { return rs.couldUse(s, n) })
-}
-
-// couldUse reports whether the class could ever use the node.
-func (rs *reservations) couldUse(s *requestClass, n *node) bool {
-	return n.present && s.names(n.name) && rs.eval.couldEverFit(s, n)
-}
-
-// reserveNode records that the class's next request may not wait on the node for now.
-func (rs *reservations) reserveNode(s *requestClass, n *node) {
-	s.prospects.reserved = true
-	if !n.reservation.listed {
-		n.reservation.listed = true
-		rs.nodes = append(rs.nodes, n)
-	}
-}
-
-// noteFirstChanged compares the first request of a class with its former first request, was. If the
-// priority has changed, noteFirstChanged sets reordered, because more requests may then wait on some
-// nodes.
-func (rs *reservations) noteFirstChanged(s *requestClass, was *request) {
-	if was == nil || len(rs.nodes) == 0 {
-		return
-	}
-	if is := s.first(); is == nil || is.priority != was.priority {
-		rs.reordered = true
-	}
-}
-
-// noteActive makes a class that has waiting requests again look again at the reserved nodes: its
-// requests may have another priority now, and requests that were more urgent may have been placed.
-func (rs *reservations) noteActive(s *requestClass) {
-	p := &s.prospects
-	if !p.reserved {
-		return
-	}
-	p.reserved = false
-	p.ranking.of = nil
-	for _, n := range rs.nodes {
-		p.reopen(n)
-	}
-}
-
-// free clears the reserved nodes and makes every class look at them again.
-func (rs *reservations) free() {
-	for _, n := range rs.nodes {
-		n.reservation.listed = false
-		rs.log.noteRoom(n)
-	}
-	rs.nodes = rs.nodes[:0]
-	rs.reordered = false
-}
-
-// reconsider makes the request classes below the current level look again at the reserved nodes,
-// because more urgent requests may have been placed elsewhere. It adds the classes that fit one to
-// order.
-func (rs *reservations) reconsider(order *classHeap) {
-	rs.reordered = false
-	for _, s := range rs.classes.active {
-		if s.waiting[0].priority >= rs.level.priority {
+	rs.order.sort()
+	former := rs.held
+	rs.held = nil
+	nodes := len(rs.fleet.listed)
+	limit := min(max(nodes/nodesPerReservation, min(nodes, 2)), mostReservations)
+	for len(rs.held) < limit {
+		l := rs.order.next()
+		if l == nil {
+			break
+		}
+		rs.order.settle(l, true)
+		if !l.class.isReserving {
 			continue
 		}
-		more := false
-		for _, n := range rs.nodes {
-			if v := rs.eval.viewOf(&s.spec, n); rs.couldUse(s, n) && rs.eval.fits(s, &v) {
-				s.prospects.reopen(n)
-				more = true
+		l.class.isReserving = false
+		if res := rs.reserve(l.first(), now); res != nil {
+			rs.held = append(rs.held, res)
+		}
+	}
+	rs.replace(former, now)
+	return true
+}
+
+// replace ends the former reservations that are not among the held ones, and starts the others.
+func (rs *reservations) replace(former []*reservation, now time.Time) {
+	for _, res := range former {
+		if !slices.Contains(rs.held, res) {
+			rs.end(res)
+		}
+	}
+	for _, res := range rs.held {
+		r := res.request
+		r.reserved, res.node.machine.reservation = res, res
+		if !res.isReported && !now.Before(res.reportAt()) {
+			res.isReported = true
+			rs.demand.report(r)
+		}
+	}
+}
+
+// end ends a reservation, so that all classes look at its node again.
+func (rs *reservations) end(res *reservation) {
+	if res.request.reserved == res {
+		res.request.reserved = nil
+	}
+	if m := res.node.machine; m.reservation == res {
+		m.reservation = nil
+		rs.fleet.ledger.noteRoom(m)
+	}
+}
+
+// cancel ends the reservation of a request that has none to wait for any more.
+func (rs *reservations) cancel(r *request) {
+	if res := r.reserved; res != nil {
+		rs.held = slices.DeleteFunc(rs.held, func(o *reservation) bool { return o == res })
+		rs.end(res)
+	}
+}
+
+// reserve returns the reservation of a request: its former one, if the node can still serve it, or one on
+// the node where it can start soonest. It returns nil if there is none.
+func (rs *reservations) reserve(r *request, now time.Time) *reservation {
+	if res := r.reserved; res != nil && !rs.isTaken(res.node) {
+		if o, ok := rs.outlookOf(r.class, res.node, now); ok {
+			if o.isKnown != res.isKnown || o.isKnown && o != res.outlook {
+				rs.fleet.ledger.noteRoom(res.node.machine)
+			}
+			res.outlook = o
+			return res
+		}
+	}
+	if rs.searches == 0 {
+		rs.isStale = true
+		return nil
+	}
+	rs.searches--
+	for _, p := range []*pool{&r.class.prospects.preferred, &r.class.prospects.avoided} {
+		if res := rs.search(r, p, now); res != nil {
+			return res
+		}
+	}
+	return nil
+}
+
+// search returns a reservation for a request on the node of a pool where it can start soonest, or nil.
+func (rs *reservations) search(r *request, p *pool, now time.Time) *reservation {
+	var best *reservation
+	for i := range min(len(p.nodes), reserveSample) {
+		number := p.nodes[i]
+		if len(p.nodes) > reserveSample {
+			number = p.nodes[rs.rand.IntN(len(p.nodes))]
+		}
+		n := rs.fleet.numbered[number]
+		if rs.isTaken(n) {
+			continue
+		}
+		o, ok := rs.outlookOf(r.class, n, now)
+		if !ok || best != nil && (o.at.After(best.at) || o.at.Equal(best.at) && n.name > best.node.name) {
+			continue
+		}
+		best = &reservation{request: r, node: n, since: now, outlook: o}
+	}
+	if best != nil {
+		rs.fleet.ledger.noteRoom(best.node.machine) // the request may fit already
+	}
+	return best
+}
+
+// isTaken reports whether a more urgent request has a reservation on the node's machine.
+func (rs *reservations) isTaken(n *node) bool {
+	return slices.ContainsFunc(rs.held, func(res *reservation) bool { return res.node.machine == n.machine })
+}
+
+// outlookOf returns when a node is expected to have room for a request of a class. ok is false if
+// the node accepts no tasks or could never run the class.
+func (rs *reservations) outlookOf(s *requestClass, n *node, now time.Time) (o outlook, ok bool) {
+	v := view{spec: &s.spec, n: n, now: now, stretch: 1}
+	if !n.present || !s.names(n.name) || !fitsAll(rs.eval.byCondition, &v) || !rs.eval.isSuitable(s, &v) {
+		return o, false
+	}
+	o = outlook{at: now, isKnown: true}
+	if !fitsAll(rs.eval.byAmount, &v) {
+		ok = rs.lift(&v, &o)
+	} else {
+		ok = true
+		o.spare = v.spare()
+	}
+	return o, ok
+}
+
+// lift adds to an outlook when the attempts end that must end before the request of a view fits, and
+// what is free then. It reports whether the request fits when all attempts have ended.
+func (rs *reservations) lift(v *view, o *outlook) (fits bool) {
+	m := v.n.machine
+	for _, e := range rs.ends(m, v.now) {
+		restore := rs.fleet.ledger.lift(e.claim)
+		defer restore()
+		if e.claim.seen {
+			m.changeAvailable(e.claim.grant.memoryMB)
+			defer m.changeAvailable(-e.claim.grant.memoryMB)
+		}
+		o.at = e.at
+		o.isKnown = o.isKnown && e.isKnown
+		if fitsAll(rs.eval.byAmount, v) {
+			o.spare = v.spare()
+			return true
+		}
+	}
+	return false
+}
+
+// attemptEnd is when an attempt is expected to end.
+type attemptEnd struct {
+	claim   *claim
+	at      time.Time
+	isKnown bool
+}
+
+// ends returns the ends of all attempts that hold a part of a machine, the earliest first.
+func (rs *reservations) ends(m *machine, now time.Time) []attemptEnd {
+	var out []attemptEnd
+	for _, n := range m.nodes {
+		for _, held := range []map[claimKey]*claim{n.claimed, n.foreign} {
+			for _, c := range held {
+				if !c.grant.remote {
+					at, isKnown := rs.durations.endOf(c, now)
+					out = append(out, attemptEnd{claim: c, at: at, isKnown: isKnown})
+				}
 			}
 		}
-		if !more {
-			continue
-		}
-		s.prospects.ranking.of = nil
-		if !s.inOrder {
-			s.inOrder = true
-			heap.Push(order, s)
-		}
 	}
+	slices.SortFunc(out, func(a, b attemptEnd) int {
+		if a.isKnown != b.isKnown {
+			return compareBool(b.isKnown, a.isKnown)
+		}
+		return a.at.Compare(b.at)
+	})
+	return out
+}
+
+// spare returns what is left of the node beside a request.
+func (v *view) spare() quantity {
+	return quantity{
+		slotUnit:   int64(v.n.now.slots - v.n.tasks - 1),
+		coreUnit:   v.n.now.milliCores - v.n.now.usedMilli - v.need.milliCores,
+		memoryUnit: v.n.now.freeMB - v.need.memoryMB,
+		gpuUnit:    int64(v.freeGPUs()-v.need.gpus) * 1000,
+	}
+}
+
+// mayStart reports whether the next request of a line may be assigned to a node in spite of the
+// reservation on its machine. isAhead is set if the request would wait in the node's queue.
+func (rs *reservations) mayStart(l *line, n *node, isAhead bool) bool {
+	res := n.machine.reservation
+	r := l.first()
+	if res == nil || res.request == r || l.class.need.remote || rs.demand.accounts.isBefore(r, res.request, rs.eval.now) {
+		return true
+	}
+	return !isAhead && (rs.endsBefore(r, res) || res.spare.covers(l.class.need.quantity()))
+}
+
+// endsBefore reports whether a request is expected to end before a reservation is due.
+func (rs *reservations) endsBefore(r *request, res *reservation) bool {
+	d, ok := rs.durations.expect(r.kind(), r.limit)
+	return ok && res.isKnown && !rs.eval.now.Add(d).After(res.at)
+}
+
+// noteAssigned updates the reservations after a request was assigned to a node.
+func (rs *reservations) noteAssigned(r *request, n *node) {
+	res := n.machine.reservation
+	if res != nil && res.request != r && !r.class.need.remote && !rs.endsBefore(r, res) {
+		res.spare.sub(r.class.need.quantity())
+	}
+	rs.cancel(r)
 }

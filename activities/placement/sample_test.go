@@ -97,7 +97,7 @@ func (y *sampleFleet) ask(k int) {
 			r.Constraints.AllowedNodes = []string{"n01", "n04", "n05", "n07"}
 		}
 		y.request("r", r)
-		y.q.Request("r", []*historyv1.TaskRequest{r})
+		y.q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{r})
 	}
 }
 
@@ -156,7 +156,7 @@ func TestSamplesBreakNoRule(t *testing.T) {
 		seed := rapid.Uint64().Draw(t, "seed")
 		y := &sampleFleet{Rand: rand.New(rand.NewPCG(seed, 1)), model: newModel(c)}
 		y.q = New(Options{Now: c.now, SampleAbove: rapid.IntRange(1, 8).Draw(t, "above"), Sample: rapid.IntRange(1, 4).Draw(t, "sample"),
-			Rand: rand.New(rand.NewPCG(seed, 2)), Settle: time.Hour})
+			Rand: rand.New(rand.NewPCG(seed, 2)), Settle: time.Hour, FIFO: true, NoReservations: true})
 		size := rapid.IntRange(1, 40).Draw(t, "nodes")
 		y.refresh(size)
 		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
@@ -194,7 +194,7 @@ func TestBestOfSampleIsNearlyBestOfAll(t *testing.T) {
 	q := New(Options{Now: newClock().now, Rand: rand.New(rand.NewPCG(1, 2))})
 	q.SetNodes(fleet)
 	rank := func(tasks, first int) float64 {
-		q.Request("r", requests(first, tasks))
+		q.Request(Run{ID: "r"}, requests(first, tasks))
 		q.Place()
 		placed, _ := q.Take("r")
 		sum := 0.0

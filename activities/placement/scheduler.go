@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"container/heap"
 	"math"
 	"time"
 )
@@ -11,7 +10,11 @@ type scheduler struct {
 	fleet          *fleet
 	demand         *demand
 	eval           *evaluator
+	accounts       *accounts
+	order          *order
+	durations      *durations
 	reservations   *reservations
+	guard          *prefetchGuard
 	picker         *picker
 	reasons        *reasons
 	weights        *Weights
@@ -20,23 +23,39 @@ type scheduler struct {
 }
 
 func newScheduler(opts Options) *scheduler {
-	f, classes, eval := newFleet(opts), newRequestClasses(), newEvaluator(opts.PrefetchBelow)
-	rs := &reservations{eval: eval, classes: classes, log: f.log}
+	accounts := newAccounts(opts.FairHalfLife, opts.FIFO)
+	f, classes, eval := newFleet(opts, accounts), newRequestClasses(), newEvaluator(opts.PrefetchBelow)
+	pg := &prefetchGuard{eval: eval, classes: classes, log: f.log}
+	d, o, ds := newDemand(classes, accounts, pg), &order{accounts: accounts}, newDurations()
+	rs := &reservations{
+		fleet:     f,
+		eval:      eval,
+		demand:    d,
+		order:     o,
+		durations: ds,
+		rand:      opts.Rand,
+		isOff:     opts.NoReservations,
+	}
 	return &scheduler{
 		fleet:        f,
-		demand:       newDemand(classes, rs),
+		demand:       d,
 		eval:         eval,
+		accounts:     accounts,
+		order:        o,
+		durations:    ds,
 		reservations: rs,
+		guard:        pg,
 		picker: &picker{
 			fleet:        f,
 			eval:         eval,
+			guard:        pg,
 			reservations: rs,
 			perTask:      opts.Weights.Task,
 			sampleAbove:  opts.SampleAbove,
 			sample:       opts.Sample,
 			rand:         opts.Rand,
 		},
-		reasons:        &reasons{fleet: f, eval: eval, weights: opts.Weights},
+		reasons:        &reasons{fleet: f, eval: eval, reservations: rs, weights: opts.Weights},
 		weights:        opts.Weights,
 		reasonInterval: opts.ReasonInterval,
 		placed:         opts.Placed,
@@ -49,8 +68,9 @@ func (sc *scheduler) place(now time.Time) {
 	sc.eval.now = now
 	sc.demand.admit(now)
 	sc.fleet.healths.endBenches(now)
-	if sc.demand.hasNews || sc.fleet.log.hasNews() || sc.reservations.reordered {
-		sc.pass()
+	sc.passIfNews()
+	if sc.reservations.update(now) {
+		sc.passIfNews()
 	}
 	for _, s := range sc.demand.classes.active {
 		if s.notice.isDue(now) {
@@ -60,51 +80,73 @@ func (sc *scheduler) place(now time.Time) {
 	sc.giveUp()
 }
 
-func (sc *scheduler) pass() {
-	if sc.reservations.reordered || sc.fleet.log.changed {
-		sc.reservations.free()
+// passIfNews makes a pass if anything has changed since the last one.
+func (sc *scheduler) passIfNews() {
+	if sc.demand.hasNews || sc.fleet.log.hasNews() || sc.guard.reordered {
+		sc.reservations.isStale = true
+		sc.pass()
 	}
-	order := sc.startOrder()
-	sc.reservations.startLevel(math.MaxInt32)
+}
+
+func (sc *scheduler) pass() {
+	if sc.guard.reordered || sc.fleet.log.changed {
+		sc.guard.free()
+	}
+	sc.startOrder()
+	sc.guard.startLevel(math.MaxInt32)
 	for {
-		if sc.reservations.reordered && (len(order) == 0 || order[0].waiting[0].priority < sc.reservations.level.priority) {
-			sc.reservations.reconsider(&order)
+		l := sc.order.next()
+		if sc.guard.reordered && (l == nil || l.priority < sc.guard.level.priority) {
+			sc.guard.reconsider(sc.order)
+			l = sc.order.next()
 		}
-		if len(order) == 0 {
+		if l == nil {
 			break
 		}
-		s := order[0]
-		sc.reservations.reach(s.waiting[0].priority)
-		c, ok := sc.picker.pick(s)
+		if s := l.class; !s.inOrder || !sc.mayFit(l) {
+			sc.order.settle(l, true)
+			continue
+		}
+		sc.guard.reach(l.priority)
+		c, ok := sc.picker.pick(l)
 		if !ok {
+			sc.order.settle(l, true)
+			sc.failLine(l)
+			continue
+		}
+		r := sc.demand.takeFirst(l)
+		sc.assign(r, l, c)
+		sc.order.settle(l, len(l.requests) == 0)
+		if l.class.waiting == 0 {
+			l.class.inOrder = false
+			sc.demand.retire(l.class)
+		}
+	}
+	for _, s := range sc.demand.classes.active {
+		if s.inOrder {
 			s.inOrder = false
 			sc.fail(s)
-			heap.Pop(&order)
-			continue
 		}
-		sc.assign(sc.demand.takeFirst(s), c)
-		if len(s.waiting) > 0 {
-			heap.Fix(&order, 0)
-			continue
-		}
-		s.inOrder = false
-		sc.demand.retire(s)
-		order.popFirst()
 	}
 	sc.demand.hasNews = false
 	sc.fleet.log.endPass()
 }
 
-// startOrder returns the classes that may fit some node, most urgent first, and ends the part of
-// the others in the pass.
-func (sc *scheduler) startOrder() classHeap {
+// startOrder adds the lines of the classes that may fit some node to the order, and ends the part
+// of the other classes in the pass.
+func (sc *scheduler) startOrder() {
 	active := sc.demand.classes.active
-	order := make(classHeap, 0, len(active))
+	sc.order.start(sc.eval.now)
 	for _, s := range active {
 		sc.picker.sync(s)
-		if s.prospects.mayFit() {
-			s.inOrder = true
-			order = append(order, s)
+		s.soonest = 0
+		if len(s.fresh) > 0 {
+			s.reopenKept() // new requests may be shorter
+		}
+		if s.inOrder = s.prospects.mayFit(); s.inOrder {
+			for _, l := range s.lines {
+				sc.order.add(l)
+			}
 		}
 	}
 	for _, s := range active {
@@ -112,17 +154,49 @@ func (sc *scheduler) startOrder() classHeap {
 			sc.fail(s)
 		}
 	}
-	heap.Init(&order)
-	return order
+	sc.order.sort()
+}
+
+// failLine ends the part of a line in the pass: its first request fits no node. That holds for the
+// later lines of the class, too, unless reservations have kept the request from some node.
+func (sc *scheduler) failLine(l *line) {
+	s := l.class
+	if len(s.kept) == 0 {
+		s.inOrder = false
+		sc.fail(s)
+		return
+	}
+	s.soonest = math.MaxInt64
+	if d, ok := sc.durations.expect(l.kind, l.first().limit); ok {
+		s.soonest = d
+	}
+}
+
+// mayFit reports whether a line of a class in the order may fit some node. If reservations have kept an
+// earlier line from nodes, only a line with shorter attempts may, and the class looks at them again.
+func (sc *scheduler) mayFit(l *line) bool {
+	s := l.class
+	if s.soonest == 0 {
+		return true
+	}
+	if d, ok := sc.durations.expect(l.kind, l.first().limit); !ok || d >= s.soonest {
+		return false
+	}
+	s.reopenKept()
+	return true
 }
 
 // assign assigns a request to a node and charges the node for it.
-func (sc *scheduler) assign(r *request, c candidate) {
+func (sc *scheduler) assign(r *request, l *line, c candidate) {
 	n, s := c.n, &r.class.spec
 	v := sc.eval.viewOf(s, n)
 	r.state = assigned
 	r.why = reckoning{score: c.score(sc.weights.Task), figures: n.figures, tasks: sc.weights.forTasks(c.tasks), pinned: c.pinned}
-	r.place = claim{key: r.key(), priority: r.priority, node: n, assignedAt: sc.eval.now, grant: v.choose()}
+	r.place = claim{
+		key: r.key(), priority: r.priority, node: n, account: r.run.account, kind: l.kind,
+		assignedAt: sc.eval.now, limit: r.limit, grant: v.choose(),
+	}
+	sc.reservations.noteAssigned(r, n)
 	sc.fleet.ledger.hold(&r.place)
 	if sc.placed != nil {
 		sc.placed(s.taskType, sc.eval.now.Sub(r.queuedAt))
@@ -150,11 +224,11 @@ func (sc *scheduler) updateReason(s *requestClass) {
 	if !due && (len(s.fresh) == 0 || now.Sub(n.reasonAt) < sc.reasonInterval) {
 		return
 	}
-	n.set(sc.reasons.reasonFor(&s.spec), now)
+	n.set(sc.reasons.reasonFor(&s.spec, s.first()), now)
 	if !due || !n.report(now) {
 		return
 	}
-	for _, r := range s.waiting {
+	for r := range s.all() {
 		sc.demand.report(r)
 	}
 }
@@ -163,8 +237,9 @@ func (sc *scheduler) updateReason(s *requestClass) {
 func (sc *scheduler) giveUp() {
 	now := sc.eval.now
 	for _, s := range sc.demand.timeouts.due(now) {
-		reason := sc.reasons.reasonFor(&s.spec) // the last reported reason may be out of date
+		reason := sc.reasons.reasonFor(&s.spec, nil) // the last reported reason may be out of date
 		for _, r := range s.expired(now) {
+			sc.reservations.cancel(r)
 			sc.demand.giveUp(r, reason)
 		}
 		sc.demand.timeouts.stop(s)
@@ -183,6 +258,9 @@ func (sc *scheduler) nextDeadline() (at time.Time, ok bool) {
 	}
 	if end, benched := sc.fleet.healths.nextEnd(); benched && (!ok || end.Before(at)) {
 		at, ok = end, true
+	}
+	if due, isDue := sc.reservations.dueAt(); isDue && (!ok || due.Before(at)) {
+		at, ok = due, true
 	}
 	for _, s := range sc.demand.classes.active {
 		if n := &s.notice; n.outdated && (!ok || n.reportAt.Before(at)) {

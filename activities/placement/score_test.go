@@ -61,7 +61,7 @@ func TestScoreCountsOnlyEarlierTasks(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", func(n *v1.NodeSnapshot) {
 		n.Cpu.UsagePercent, n.Memory.AvailableMb, n.Disk.IoUtilPercent = 50, 4096, 100
 	}))
-	q.Request("r", []*historyv1.TaskRequest{aTask("t1"), aTask("t2")})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t1"), aTask("t2")})
 	q.Place()
 	placed, _ := q.Take("r")
 	if len(placed) != 2 || placed[0].Score != 30 || placed[1].Score != 25 {
@@ -74,7 +74,7 @@ func TestScoreCountsOnlyEarlierTasks(t *testing.T) {
 
 func TestPinnedSkipsScore(t *testing.T) {
 	q := newQueue(newClock(), aNode("a", gpus(1)), aNode("b"))
-	q.Request("r", []*historyv1.TaskRequest{aTask("t", constrained(func(c *v1.Constraints) { c.TargetNode = "a::1" }))})
+	q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask("t", constrained(func(c *v1.Constraints) { c.TargetNode = "a::1" }))})
 	q.Place()
 	placed, _ := q.Take("r")
 	if len(placed) != 1 || placed[0].Node != "a" || placed[0].Score != 0 || placed[0].Queue != "node:a:gpu" {

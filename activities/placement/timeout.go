@@ -46,7 +46,7 @@ func (t *timeouts) restart(s *requestClass, now time.Time) {
 
 // startAll starts the time-outs of the waiting requests of an impossible class.
 func (t *timeouts) startAll(s *requestClass) {
-	for _, r := range s.waiting {
+	for r := range s.all() {
 		t.start(r)
 	}
 }
@@ -94,7 +94,7 @@ func (t *timeouts) due(now time.Time) []*requestClass {
 // expired returns the waiting requests of a class whose time-out has expired.
 func (s *requestClass) expired(now time.Time) []*request {
 	var out []*request
-	for _, r := range s.waiting {
+	for r := range s.all() {
 		if r.timeout > 0 && !now.Before(r.giveUpAt()) {
 			out = append(out, r)
 		}

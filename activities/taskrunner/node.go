@@ -109,8 +109,8 @@ func (t *Timing) startTimeout() time.Duration { return cmp.Or(t.StartTimeout, de
 type Room interface {
 	Acquire(ctx context.Context, req *historyv1.ExecuteRequest) (release func(), err error)
 	// Restore takes the place of an attempt that has been running since before this process started, even if there is no
-	// room for it.
-	Restore(req *historyv1.ExecuteRequest) (release func(), err error)
+	// room for it. started is when its program started, or zero if unknown.
+	Restore(req *historyv1.ExecuteRequest, started time.Time) (release func(), err error)
 }
 
 // noteFixedLeases logs, once, that the server does not raise heartbeat time-outs.

@@ -105,7 +105,7 @@ func (n *Node) Recover(ctx context.Context) (end func(context.Context)) {
 		if decided == nil {
 			decided = make(chan struct{})
 		}
-		release, err := n.Room.Restore(l.req)
+		release, err := n.Room.Restore(l.req, l.state.StartedAt)
 		if err != nil {
 			n.Logger.Warn("an attempt of an earlier worker has no place", "attempt", l.state.ID, "error", err)
 			release = func() {}

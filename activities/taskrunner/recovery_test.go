@@ -74,7 +74,7 @@ func (p *places) Acquire(context.Context, *historyv1.ExecuteRequest) (func(), er
 	return func() {}, nil
 }
 
-func (p *places) Restore(req *historyv1.ExecuteRequest) (func(), error) {
+func (p *places) Restore(req *historyv1.ExecuteRequest, _ time.Time) (func(), error) {
 	p.restored <- req.GetTask()
 	return func() { p.released <- req.GetTask() }, nil
 }

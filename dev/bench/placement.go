@@ -93,7 +93,7 @@ func measurePlacement(nodes int) (f placementFigures, err error) {
 		done := held[i]
 		q.Release(done.run, []*historyv1.ClaimRef{{Task: done.task, Claim: 1, Outcome: "done"}})
 		run := done.run
-		q.Request(run, []*historyv1.TaskRequest{madeUpTask(first + i)})
+		q.Request(placement.Run{ID: run}, []*historyv1.TaskRequest{madeUpTask(first + i)})
 		q.Place()
 		more, _ := q.Take(run)
 		placed += len(more)
@@ -124,7 +124,7 @@ func placeAtOnce(q *placement.Queue, first, n int) []heldTask {
 		for i := first + r; i < first+n; i += placedRuns {
 			reqs = append(reqs, madeUpTask(i))
 		}
-		q.Request(fmt.Sprintf("run-%d", r), reqs)
+		q.Request(placement.Run{ID: fmt.Sprintf("run-%d", r)}, reqs)
 	}
 	var held []heldTask
 	for _, run := range q.Place() {

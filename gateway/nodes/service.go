@@ -112,7 +112,7 @@ func forCaller(ctx context.Context, n *v1.Node) *v1.Node {
 	}
 	shown := proto.CloneOf(n)
 	for _, attempt := range shown.GetSnapshot().GetRunning() {
-		attempt.RunId, attempt.Task = "", ""
+		attempt.RunId, attempt.Task, attempt.Owner, attempt.Workflow = "", "", "", ""
 	}
 	for _, claim := range shown.GetSnapshot().GetClaims().GetActive() {
 		claim.RunId, claim.TaskId = "", ""

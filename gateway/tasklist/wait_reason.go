@@ -51,6 +51,7 @@ var waitTexts = []waitText{
 	{`^no node fits until .* is back: `, v1.WaitAway, ""},
 	{`^no node (has registered yet|has session |reaches )`, v1.WaitImpossible, ""},
 	{`^0 of \d+ nodes `, v1.WaitBusy, ""},
+	{`^reserved on \S+, expected at `, v1.WaitBusy, ""},
 	{`^\d+ of \d+ nodes fit: `, v1.WaitNext, ""},
 	{`^waits for \S+: nodes had no room for it`, v1.WaitBusy, ""},
 	{`^waits for the lock `, v1.WaitLock, ""},

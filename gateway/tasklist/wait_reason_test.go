@@ -42,10 +42,10 @@ func TestPlacementTextsMapToReasons(t *testing.T) {
 	check(&historyv1.TaskRequest{Task: "elsewhere", Constraints: &v1.Constraints{TargetNode: "n9"}}, v1.WaitImpossible)
 	check(&historyv1.TaskRequest{Task: "session", Constraints: &v1.Constraints{RequiresCapabilities: map[string]string{v1.SessionCapability("s"): "true"}}}, v1.WaitImpossible)
 	check(&historyv1.TaskRequest{Task: "cluster", Constraints: &v1.Constraints{RequiresCapabilities: map[string]string{v1.ClusterCapability("c"): "true"}}}, v1.WaitImpossible)
-	q.Request("run", []*historyv1.TaskRequest{{Task: "first", Type: v1.TypeShell, Claim: 1}})
+	q.Request(placement.Run{ID: "run"}, []*historyv1.TaskRequest{{Task: "first", Type: v1.TypeShell, Claim: 1}})
 	q.Place()
 	check(&historyv1.TaskRequest{Task: "second"}, v1.WaitBusy)
-	q.Request("run", []*historyv1.TaskRequest{{Task: "refused", Type: v1.TypeShell, Claim: 1, Refusals: 5}})
+	q.Request(placement.Run{ID: "run"}, []*historyv1.TaskRequest{{Task: "refused", Type: v1.TypeShell, Claim: 1, Refusals: 5}})
 	check(&historyv1.TaskRequest{Task: "refused"}, v1.WaitBusy)
 }
 

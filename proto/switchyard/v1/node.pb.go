@@ -10,6 +10,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -82,9 +83,7 @@ type NodeSnapshot struct {
 	// for people.
 	Withheld map[string]string `protobuf:"bytes,27,rep,name=withheld,proto3" json:"withheld,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What else of a task's needs the node can meet. Absent if the worker does not report it.
-	Support *TaskSupport `protobuf:"bytes,28,opt,name=support,proto3" json:"support,omitempty"`
-	// Terms on which the node takes tasks. Absent if the worker does not report them.
-	Terms         *NodeTerms `protobuf:"bytes,29,opt,name=terms,proto3" json:"terms,omitempty"`
+	Support       *TaskSupport `protobuf:"bytes,28,opt,name=support,proto3" json:"support,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -315,60 +314,6 @@ func (x *NodeSnapshot) GetSupport() *TaskSupport {
 	return nil
 }
 
-func (x *NodeSnapshot) GetTerms() *NodeTerms {
-	if x != nil {
-		return x.Terms
-	}
-	return nil
-}
-
-// NodeTerms are the terms on which a node takes tasks.
-type NodeTerms struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// What the node is kept for, sorted: "gpu", and "label=" followed by a label. The node takes only tasks that ask for
-	// each of these or tolerate it. Empty means that it takes every task.
-	KeptFor       []string `protobuf:"bytes,1,rep,name=kept_for,json=keptFor,proto3" json:"kept_for,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *NodeTerms) Reset() {
-	*x = NodeTerms{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *NodeTerms) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*NodeTerms) ProtoMessage() {}
-
-func (x *NodeTerms) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use NodeTerms.ProtoReflect.Descriptor instead.
-func (*NodeTerms) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *NodeTerms) GetKeptFor() []string {
-	if x != nil {
-		return x.KeptFor
-	}
-	return nil
-}
-
 // ClaimFigures counts the claims of a worker since it started. Each dispatch of an attempt that the node accepts is a
 // claim.
 type ClaimFigures struct {
@@ -391,7 +336,7 @@ type ClaimFigures struct {
 
 func (x *ClaimFigures) Reset() {
 	*x = ClaimFigures{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	mi := &file_switchyard_v1_node_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -403,7 +348,7 @@ func (x *ClaimFigures) String() string {
 func (*ClaimFigures) ProtoMessage() {}
 
 func (x *ClaimFigures) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	mi := &file_switchyard_v1_node_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -416,7 +361,7 @@ func (x *ClaimFigures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimFigures.ProtoReflect.Descriptor instead.
 func (*ClaimFigures) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *ClaimFigures) GetSince() *timestamppb.Timestamp {
@@ -484,7 +429,7 @@ type ActiveClaim struct {
 
 func (x *ActiveClaim) Reset() {
 	*x = ActiveClaim{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[3]
+	mi := &file_switchyard_v1_node_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -496,7 +441,7 @@ func (x *ActiveClaim) String() string {
 func (*ActiveClaim) ProtoMessage() {}
 
 func (x *ActiveClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[3]
+	mi := &file_switchyard_v1_node_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -509,7 +454,7 @@ func (x *ActiveClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActiveClaim.ProtoReflect.Descriptor instead.
 func (*ActiveClaim) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ActiveClaim) GetRunId() string {
@@ -580,7 +525,7 @@ type ContainerPolicy struct {
 
 func (x *ContainerPolicy) Reset() {
 	*x = ContainerPolicy{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[4]
+	mi := &file_switchyard_v1_node_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -592,7 +537,7 @@ func (x *ContainerPolicy) String() string {
 func (*ContainerPolicy) ProtoMessage() {}
 
 func (x *ContainerPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[4]
+	mi := &file_switchyard_v1_node_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -605,7 +550,7 @@ func (x *ContainerPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerPolicy.ProtoReflect.Descriptor instead.
 func (*ContainerPolicy) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ContainerPolicy) GetPrivileged() bool {
@@ -656,7 +601,7 @@ type MountRule struct {
 
 func (x *MountRule) Reset() {
 	*x = MountRule{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[5]
+	mi := &file_switchyard_v1_node_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -668,7 +613,7 @@ func (x *MountRule) String() string {
 func (*MountRule) ProtoMessage() {}
 
 func (x *MountRule) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[5]
+	mi := &file_switchyard_v1_node_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -681,7 +626,7 @@ func (x *MountRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountRule.ProtoReflect.Descriptor instead.
 func (*MountRule) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *MountRule) GetPath() string {
@@ -722,16 +667,14 @@ type TaskSupport struct {
 	// Interpreters in the PATH of the worker, such as "bash" and "python3", of those that nodes look for; sorted.
 	Interpreters []string `protobuf:"bytes,10,rep,name=interpreters,proto3" json:"interpreters,omitempty"`
 	// Whether the worker stops programs as `stop` of their tasks says. Earlier versions do not.
-	Stop bool `protobuf:"varint,11,opt,name=stop,proto3" json:"stop,omitempty"`
-	// Whether the worker gives tasks parts of GPUs. Earlier versions do not.
-	GpuParts      bool `protobuf:"varint,12,opt,name=gpu_parts,json=gpuParts,proto3" json:"gpu_parts,omitempty"`
+	Stop          bool `protobuf:"varint,11,opt,name=stop,proto3" json:"stop,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TaskSupport) Reset() {
 	*x = TaskSupport{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +686,7 @@ func (x *TaskSupport) String() string {
 func (*TaskSupport) ProtoMessage() {}
 
 func (x *TaskSupport) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +699,7 @@ func (x *TaskSupport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSupport.ProtoReflect.Descriptor instead.
 func (*TaskSupport) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TaskSupport) GetVmImageDirs() []string {
@@ -836,13 +779,6 @@ func (x *TaskSupport) GetStop() bool {
 	return false
 }
 
-func (x *TaskSupport) GetGpuParts() bool {
-	if x != nil {
-		return x.GpuParts
-	}
-	return false
-}
-
 // NumaSnapshot describes one NUMA node.
 type NumaSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -860,7 +796,7 @@ type NumaSnapshot struct {
 
 func (x *NumaSnapshot) Reset() {
 	*x = NumaSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[7]
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -872,7 +808,7 @@ func (x *NumaSnapshot) String() string {
 func (*NumaSnapshot) ProtoMessage() {}
 
 func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[7]
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -885,7 +821,7 @@ func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumaSnapshot.ProtoReflect.Descriptor instead.
 func (*NumaSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *NumaSnapshot) GetIndex() int32 {
@@ -931,7 +867,7 @@ type CpuSnapshot struct {
 
 func (x *CpuSnapshot) Reset() {
 	*x = CpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -943,7 +879,7 @@ func (x *CpuSnapshot) String() string {
 func (*CpuSnapshot) ProtoMessage() {}
 
 func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -956,7 +892,7 @@ func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CpuSnapshot.ProtoReflect.Descriptor instead.
 func (*CpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CpuSnapshot) GetCores() int32 {
@@ -995,7 +931,7 @@ type MemorySnapshot struct {
 
 func (x *MemorySnapshot) Reset() {
 	*x = MemorySnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +943,7 @@ func (x *MemorySnapshot) String() string {
 func (*MemorySnapshot) ProtoMessage() {}
 
 func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +956,7 @@ func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemorySnapshot.ProtoReflect.Descriptor instead.
 func (*MemorySnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MemorySnapshot) GetTotalMb() float64 {
@@ -1061,7 +997,7 @@ type DiskSnapshot struct {
 
 func (x *DiskSnapshot) Reset() {
 	*x = DiskSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1009,7 @@ func (x *DiskSnapshot) String() string {
 func (*DiskSnapshot) ProtoMessage() {}
 
 func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1022,7 @@ func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiskSnapshot.ProtoReflect.Descriptor instead.
 func (*DiskSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DiskSnapshot) GetTotalGb() float64 {
@@ -1130,7 +1066,7 @@ type NetworkSnapshot struct {
 
 func (x *NetworkSnapshot) Reset() {
 	*x = NetworkSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1078,7 @@ func (x *NetworkSnapshot) String() string {
 func (*NetworkSnapshot) ProtoMessage() {}
 
 func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1091,7 @@ func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NetworkSnapshot.ProtoReflect.Descriptor instead.
 func (*NetworkSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *NetworkSnapshot) GetBandwidthMbps() float64 {
@@ -1186,16 +1122,14 @@ type GpuSnapshot struct {
 	// NUMA node that the GPU is attached to; absent if unknown.
 	NumaNode *int32 `protobuf:"varint,5,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
 	// Memory in use, in MiB.
-	MemoryUsedMb float64 `protobuf:"fixed64,6,opt,name=memory_used_mb,json=memoryUsedMb,proto3" json:"memory_used_mb,omitempty"`
-	// UUID of a MIG device, by which programs address it; empty for a GPU. The index of device 2 of GPU 1 is 202.
-	MigUuid       string `protobuf:"bytes,7,opt,name=mig_uuid,json=migUuid,proto3" json:"mig_uuid,omitempty"`
+	MemoryUsedMb  float64 `protobuf:"fixed64,6,opt,name=memory_used_mb,json=memoryUsedMb,proto3" json:"memory_used_mb,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GpuSnapshot) Reset() {
 	*x = GpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1141,7 @@ func (x *GpuSnapshot) String() string {
 func (*GpuSnapshot) ProtoMessage() {}
 
 func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1154,7 @@ func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuSnapshot.ProtoReflect.Descriptor instead.
 func (*GpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GpuSnapshot) GetIndex() int32 {
@@ -1265,68 +1199,6 @@ func (x *GpuSnapshot) GetMemoryUsedMb() float64 {
 	return 0
 }
 
-func (x *GpuSnapshot) GetMigUuid() string {
-	if x != nil {
-		return x.MigUuid
-	}
-	return ""
-}
-
-// GpuPart is the part of a GPU that an attempt holds.
-type GpuPart struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Share of the GPU in thousandths; 0 if only memory is held.
-	Thousandths int32 `protobuf:"varint,1,opt,name=thousandths,proto3" json:"thousandths,omitempty"`
-	// Memory of the GPU in MiB; 0 if none is counted.
-	MemoryMb      int32 `protobuf:"varint,2,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *GpuPart) Reset() {
-	*x = GpuPart{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *GpuPart) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*GpuPart) ProtoMessage() {}
-
-func (x *GpuPart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use GpuPart.ProtoReflect.Descriptor instead.
-func (*GpuPart) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
-}
-
-func (x *GpuPart) GetThousandths() int32 {
-	if x != nil {
-		return x.Thousandths
-	}
-	return 0
-}
-
-func (x *GpuPart) GetMemoryMb() int32 {
-	if x != nil {
-		return x.MemoryMb
-	}
-	return 0
-}
-
 // RunningAttempt is an attempt that holds a slot on a node.
 type RunningAttempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1346,15 +1218,21 @@ type RunningAttempt struct {
 	NumaNode *int32 `protobuf:"varint,7,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
 	// Whether the attempt runs outside the node, such as in a cluster, and takes no slot.
 	Remote bool `protobuf:"varint,8,opt,name=remote,proto3" json:"remote,omitempty"`
-	// What the attempt holds of its one GPU; absent if its GPUs are whole.
-	GpuPart       *GpuPart `protobuf:"bytes,14,opt,name=gpu_part,json=gpuPart,proto3" json:"gpu_part,omitempty"`
+	// Who submitted the run; empty if unknown, or if the caller may not read all runs.
+	Owner string `protobuf:"bytes,9,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Name of the run's definition; empty if the caller may not read all runs.
+	Workflow string `protobuf:"bytes,10,opt,name=workflow,proto3" json:"workflow,omitempty"`
+	// When the attempt took its slot.
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// Time limit of the attempt; absent for none.
+	Timeout       *durationpb.Duration `protobuf:"bytes,12,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunningAttempt) Reset() {
 	*x = RunningAttempt{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1244,7 @@ func (x *RunningAttempt) String() string {
 func (*RunningAttempt) ProtoMessage() {}
 
 func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1257,7 @@ func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningAttempt.ProtoReflect.Descriptor instead.
 func (*RunningAttempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RunningAttempt) GetRunId() string {
@@ -1438,9 +1316,30 @@ func (x *RunningAttempt) GetRemote() bool {
 	return false
 }
 
-func (x *RunningAttempt) GetGpuPart() *GpuPart {
+func (x *RunningAttempt) GetOwner() string {
 	if x != nil {
-		return x.GpuPart
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *RunningAttempt) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
+func (x *RunningAttempt) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *RunningAttempt) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
 	}
 	return nil
 }
@@ -1505,7 +1404,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1517,7 +1416,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1530,7 +1429,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Node) GetName() string {
@@ -1718,7 +1617,7 @@ type NodeNeighbor struct {
 
 func (x *NodeNeighbor) Reset() {
 	*x = NodeNeighbor{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[16]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1629,7 @@ func (x *NodeNeighbor) String() string {
 func (*NodeNeighbor) ProtoMessage() {}
 
 func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[16]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +1642,7 @@ func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeNeighbor.ProtoReflect.Descriptor instead.
 func (*NodeNeighbor) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *NodeNeighbor) GetName() string {
@@ -1787,7 +1686,7 @@ type NodeAmount struct {
 
 func (x *NodeAmount) Reset() {
 	*x = NodeAmount{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[17]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1698,7 @@ func (x *NodeAmount) String() string {
 func (*NodeAmount) ProtoMessage() {}
 
 func (x *NodeAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[17]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +1711,7 @@ func (x *NodeAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeAmount.ProtoReflect.Descriptor instead.
 func (*NodeAmount) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeAmount) GetTotal() float64 {
@@ -1833,7 +1732,7 @@ var File_switchyard_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe6\n" +
+	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb6\n" +
 	"\n" +
 	"\fNodeSnapshot\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
@@ -1867,16 +1766,13 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"metricsUrl\x123\n" +
 	"\x06claims\x18\x1a \x01(\v2\x1b.switchyard.v1.ClaimFiguresR\x06claims\x12E\n" +
 	"\bwithheld\x18\x1b \x03(\v2).switchyard.v1.NodeSnapshot.WithheldEntryR\bwithheld\x124\n" +
-	"\asupport\x18\x1c \x01(\v2\x1a.switchyard.v1.TaskSupportR\asupport\x12.\n" +
-	"\x05terms\x18\x1d \x01(\v2\x18.switchyard.v1.NodeTermsR\x05terms\x1a?\n" +
+	"\asupport\x18\x1c \x01(\v2\x1a.switchyard.v1.TaskSupportR\asupport\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
 	"\rWithheldEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"&\n" +
-	"\tNodeTerms\x12\x19\n" +
-	"\bkept_for\x18\x01 \x03(\tR\akeptFor\"\xf4\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf4\x02\n" +
 	"\fClaimFigures\x120\n" +
 	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x19\n" +
 	"\btaken_up\x18\x02 \x01(\x05R\atakenUp\x12<\n" +
@@ -1907,7 +1803,7 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\acommand\x18\x05 \x01(\tR\acommand\"<\n" +
 	"\tMountRule\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
-	"\tread_only\x18\x02 \x01(\bR\breadOnly\"\x85\x03\n" +
+	"\tread_only\x18\x02 \x01(\bR\breadOnly\"\xe8\x02\n" +
 	"\vTaskSupport\x12\"\n" +
 	"\rvm_image_dirs\x18\x01 \x03(\tR\vvmImageDirs\x12%\n" +
 	"\x0eregistry_auths\x18\x02 \x03(\tR\rregistryAuths\x12\x1a\n" +
@@ -1923,8 +1819,7 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\anumactl\x18\t \x01(\bR\anumactl\x12\"\n" +
 	"\finterpreters\x18\n" +
 	" \x03(\tR\finterpreters\x12\x12\n" +
-	"\x04stop\x18\v \x01(\bR\x04stop\x12\x1b\n" +
-	"\tgpu_parts\x18\f \x01(\bR\bgpuParts\"\x86\x01\n" +
+	"\x04stop\x18\v \x01(\bR\x04stop\"\x86\x01\n" +
 	"\fNumaSnapshot\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04cpus\x18\x02 \x03(\x05R\x04cpus\x12&\n" +
@@ -1945,20 +1840,16 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\x0fio_util_percent\x18\x04 \x01(\x01R\rioUtilPercent\"a\n" +
 	"\x0fNetworkSnapshot\x12%\n" +
 	"\x0ebandwidth_mbps\x18\x01 \x01(\x01R\rbandwidthMbps\x12'\n" +
-	"\x0fthroughput_mbps\x18\x02 \x01(\x01R\x0ethroughputMbps\"\xea\x01\n" +
+	"\x0fthroughput_mbps\x18\x02 \x01(\x01R\x0ethroughputMbps\"\xcf\x01\n" +
 	"\vGpuSnapshot\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
 	"\tmemory_mb\x18\x03 \x01(\x01R\bmemoryMb\x12#\n" +
 	"\rusage_percent\x18\x04 \x01(\x01R\fusagePercent\x12 \n" +
 	"\tnuma_node\x18\x05 \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12$\n" +
-	"\x0ememory_used_mb\x18\x06 \x01(\x01R\fmemoryUsedMb\x12\x19\n" +
-	"\bmig_uuid\x18\a \x01(\tR\amigUuidB\f\n" +
+	"\x0ememory_used_mb\x18\x06 \x01(\x01R\fmemoryUsedMbB\f\n" +
 	"\n" +
-	"_numa_node\"H\n" +
-	"\aGpuPart\x12 \n" +
-	"\vthousandths\x18\x01 \x01(\x05R\vthousandths\x12\x1b\n" +
-	"\tmemory_mb\x18\x02 \x01(\x05R\bmemoryMb\"\x93\x02\n" +
+	"_numa_node\"\x82\x03\n" +
 	"\x0eRunningAttempt\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x14\n" +
@@ -1967,8 +1858,13 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\tmemory_mb\x18\x05 \x01(\x01R\bmemoryMb\x12\x12\n" +
 	"\x04gpus\x18\x06 \x03(\x05R\x04gpus\x12 \n" +
 	"\tnuma_node\x18\a \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12\x16\n" +
-	"\x06remote\x18\b \x01(\bR\x06remote\x121\n" +
-	"\bgpu_part\x18\x0e \x01(\v2\x16.switchyard.v1.GpuPartR\agpuPartB\f\n" +
+	"\x06remote\x18\b \x01(\bR\x06remote\x12\x14\n" +
+	"\x05owner\x18\t \x01(\tR\x05owner\x12\x1a\n" +
+	"\bworkflow\x18\n" +
+	" \x01(\tR\bworkflow\x129\n" +
+	"\n" +
+	"started_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x123\n" +
+	"\atimeout\x18\f \x01(\v2\x19.google.protobuf.DurationR\atimeoutB\f\n" +
 	"\n" +
 	"_numa_node\"\xb9\t\n" +
 	"\x04Node\x12\x12\n" +
@@ -2027,68 +1923,67 @@ func file_switchyard_v1_node_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_node_proto_rawDescData
 }
 
-var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_switchyard_v1_node_proto_goTypes = []any{
 	(*NodeSnapshot)(nil),          // 0: switchyard.v1.NodeSnapshot
-	(*NodeTerms)(nil),             // 1: switchyard.v1.NodeTerms
-	(*ClaimFigures)(nil),          // 2: switchyard.v1.ClaimFigures
-	(*ActiveClaim)(nil),           // 3: switchyard.v1.ActiveClaim
-	(*ContainerPolicy)(nil),       // 4: switchyard.v1.ContainerPolicy
-	(*MountRule)(nil),             // 5: switchyard.v1.MountRule
-	(*TaskSupport)(nil),           // 6: switchyard.v1.TaskSupport
-	(*NumaSnapshot)(nil),          // 7: switchyard.v1.NumaSnapshot
-	(*CpuSnapshot)(nil),           // 8: switchyard.v1.CpuSnapshot
-	(*MemorySnapshot)(nil),        // 9: switchyard.v1.MemorySnapshot
-	(*DiskSnapshot)(nil),          // 10: switchyard.v1.DiskSnapshot
-	(*NetworkSnapshot)(nil),       // 11: switchyard.v1.NetworkSnapshot
-	(*GpuSnapshot)(nil),           // 12: switchyard.v1.GpuSnapshot
-	(*GpuPart)(nil),               // 13: switchyard.v1.GpuPart
-	(*RunningAttempt)(nil),        // 14: switchyard.v1.RunningAttempt
-	(*Node)(nil),                  // 15: switchyard.v1.Node
-	(*NodeNeighbor)(nil),          // 16: switchyard.v1.NodeNeighbor
-	(*NodeAmount)(nil),            // 17: switchyard.v1.NodeAmount
-	nil,                           // 18: switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	nil,                           // 19: switchyard.v1.NodeSnapshot.WithheldEntry
-	nil,                           // 20: switchyard.v1.ClaimFigures.EndedEntry
-	nil,                           // 21: switchyard.v1.Node.CapabilitiesEntry
-	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(*ClaimFigures)(nil),          // 1: switchyard.v1.ClaimFigures
+	(*ActiveClaim)(nil),           // 2: switchyard.v1.ActiveClaim
+	(*ContainerPolicy)(nil),       // 3: switchyard.v1.ContainerPolicy
+	(*MountRule)(nil),             // 4: switchyard.v1.MountRule
+	(*TaskSupport)(nil),           // 5: switchyard.v1.TaskSupport
+	(*NumaSnapshot)(nil),          // 6: switchyard.v1.NumaSnapshot
+	(*CpuSnapshot)(nil),           // 7: switchyard.v1.CpuSnapshot
+	(*MemorySnapshot)(nil),        // 8: switchyard.v1.MemorySnapshot
+	(*DiskSnapshot)(nil),          // 9: switchyard.v1.DiskSnapshot
+	(*NetworkSnapshot)(nil),       // 10: switchyard.v1.NetworkSnapshot
+	(*GpuSnapshot)(nil),           // 11: switchyard.v1.GpuSnapshot
+	(*RunningAttempt)(nil),        // 12: switchyard.v1.RunningAttempt
+	(*Node)(nil),                  // 13: switchyard.v1.Node
+	(*NodeNeighbor)(nil),          // 14: switchyard.v1.NodeNeighbor
+	(*NodeAmount)(nil),            // 15: switchyard.v1.NodeAmount
+	nil,                           // 16: switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	nil,                           // 17: switchyard.v1.NodeSnapshot.WithheldEntry
+	nil,                           // 18: switchyard.v1.ClaimFigures.EndedEntry
+	nil,                           // 19: switchyard.v1.Node.CapabilitiesEntry
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
 }
 var file_switchyard_v1_node_proto_depIdxs = []int32{
-	22, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
-	18, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	8,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
-	9,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
-	10, // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
-	11, // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
-	12, // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
-	14, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
-	7,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
-	4,  // 9: switchyard.v1.NodeSnapshot.containers:type_name -> switchyard.v1.ContainerPolicy
-	2,  // 10: switchyard.v1.NodeSnapshot.claims:type_name -> switchyard.v1.ClaimFigures
-	19, // 11: switchyard.v1.NodeSnapshot.withheld:type_name -> switchyard.v1.NodeSnapshot.WithheldEntry
-	6,  // 12: switchyard.v1.NodeSnapshot.support:type_name -> switchyard.v1.TaskSupport
-	1,  // 13: switchyard.v1.NodeSnapshot.terms:type_name -> switchyard.v1.NodeTerms
-	22, // 14: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
-	20, // 15: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
-	22, // 16: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
-	3,  // 17: switchyard.v1.ClaimFigures.active:type_name -> switchyard.v1.ActiveClaim
-	22, // 18: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
-	22, // 19: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
-	5,  // 20: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
-	13, // 21: switchyard.v1.RunningAttempt.gpu_part:type_name -> switchyard.v1.GpuPart
-	21, // 22: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
-	17, // 23: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
-	17, // 24: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
-	17, // 25: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
-	17, // 26: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
-	22, // 27: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
-	22, // 28: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
-	22, // 29: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
-	22, // 30: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
-	22, // 31: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
+	20, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
+	16, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	7,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
+	8,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
+	9,  // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
+	10, // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
+	11, // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
+	12, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
+	6,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
+	3,  // 9: switchyard.v1.NodeSnapshot.containers:type_name -> switchyard.v1.ContainerPolicy
+	1,  // 10: switchyard.v1.NodeSnapshot.claims:type_name -> switchyard.v1.ClaimFigures
+	17, // 11: switchyard.v1.NodeSnapshot.withheld:type_name -> switchyard.v1.NodeSnapshot.WithheldEntry
+	5,  // 12: switchyard.v1.NodeSnapshot.support:type_name -> switchyard.v1.TaskSupport
+	20, // 13: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
+	18, // 14: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
+	20, // 15: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
+	2,  // 16: switchyard.v1.ClaimFigures.active:type_name -> switchyard.v1.ActiveClaim
+	20, // 17: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
+	20, // 18: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
+	4,  // 19: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
+	20, // 20: switchyard.v1.RunningAttempt.started_at:type_name -> google.protobuf.Timestamp
+	21, // 21: switchyard.v1.RunningAttempt.timeout:type_name -> google.protobuf.Duration
+	19, // 22: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
+	15, // 23: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
+	15, // 24: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
+	15, // 25: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
+	15, // 26: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
+	20, // 27: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
+	20, // 28: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
+	20, // 29: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
+	20, // 30: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
+	20, // 31: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
 	0,  // 32: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	16, // 33: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
-	22, // 34: switchyard.v1.Node.restarting_until:type_name -> google.protobuf.Timestamp
+	14, // 33: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
+	20, // 34: switchyard.v1.Node.restarting_until:type_name -> google.protobuf.Timestamp
 	35, // [35:35] is the sub-list for method output_type
 	35, // [35:35] is the sub-list for method input_type
 	35, // [35:35] is the sub-list for extension type_name
@@ -2101,15 +1996,15 @@ func file_switchyard_v1_node_proto_init() {
 	if File_switchyard_v1_node_proto != nil {
 		return
 	}
+	file_switchyard_v1_node_proto_msgTypes[11].OneofWrappers = []any{}
 	file_switchyard_v1_node_proto_msgTypes[12].OneofWrappers = []any{}
-	file_switchyard_v1_node_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_node_proto_rawDesc), len(file_switchyard_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

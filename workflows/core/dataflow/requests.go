@@ -25,6 +25,7 @@ func (s *State) AttemptRequest(u *flight.Unit) *historyv1.ExecuteRequest {
 		Chain:          s.Chain,
 		Execution:      s.Execution,
 		Workflow:       s.Input.GetDefinition().GetName(),
+		Owner:          s.Input.GetBy(),
 		Task:           s.graph.Name(task),
 		Attempt:        rec.Attempt,
 		Claim:          rec.Claim,

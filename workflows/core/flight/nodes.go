@@ -3,6 +3,7 @@ package flight
 import (
 	"slices"
 
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -48,7 +49,10 @@ func (s *State) PlaceRequest(isDraining bool) *historyv1.PlaceRequest {
 	if s.isPausing || !isAsking && len(s.released) == 0 {
 		return nil
 	}
-	req := &historyv1.PlaceRequest{RunId: s.Self, Chain: s.Chain, Released: s.released, Epoch: s.epoch, Acknowledged: s.acknowledged}
+	req := &historyv1.PlaceRequest{
+		RunId: s.Self, Chain: s.Chain, Released: s.released, Epoch: s.epoch, Acknowledged: s.acknowledged,
+		Owner: s.Input.GetBy(), Workflow: s.Input.GetDefinition().GetName(),
+	}
 	if !isAsking {
 		return req
 	}
@@ -86,6 +90,9 @@ func (s *State) taskRequest(u *Unit) *historyv1.TaskRequest {
 		QueuedAt:         timestamppb.New(own.QueuedAt),
 		PlacementTimeout: definition.PlacementTimeout(task, s.Input.GetOptions().GetPlacementTimeout()),
 		Refusals:         own.Refusals,
+	}
+	if t := definition.Timeout(task); t > 0 {
+		req.Timeout = durationpb.New(t)
 	}
 	if own.Avoid != "" {
 		req.AvoidNodes = []string{own.Avoid}

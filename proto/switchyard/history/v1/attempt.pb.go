@@ -132,7 +132,9 @@ type ExecuteRequest struct {
 	// Files with which the task starts; see RunInput.source.
 	Source *v1.Artifact `protobuf:"bytes,48,opt,name=source,proto3" json:"source,omitempty"`
 	// Where the node gets the files with which the task starts from, unless the run has a source already; see Definition.source.
-	GitSource     *v1.SourceDefinition `protobuf:"bytes,49,opt,name=git_source,json=gitSource,proto3" json:"git_source,omitempty"`
+	GitSource *v1.SourceDefinition `protobuf:"bytes,49,opt,name=git_source,json=gitSource,proto3" json:"git_source,omitempty"`
+	// Who submitted the run; empty if unknown. The node reports it with the attempt.
+	Owner         string `protobuf:"bytes,51,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -508,6 +510,13 @@ func (x *ExecuteRequest) GetGitSource() *v1.SourceDefinition {
 		return x.GitSource
 	}
 	return nil
+}
+
+func (x *ExecuteRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
 }
 
 // TaskWorkspace is a folder that tasks of a run share on one node.
@@ -1873,7 +1882,7 @@ var File_switchyard_history_v1_attempt_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1cswitchyard/v1/artifact.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\x91\x12\n" +
+	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1cswitchyard/v1/artifact.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xa7\x12\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -1932,7 +1941,8 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\tworkspace\x18/ \x01(\v2$.switchyard.history.v1.TaskWorkspaceR\tworkspace\x12/\n" +
 	"\x06source\x180 \x01(\v2\x17.switchyard.v1.ArtifactR\x06source\x12>\n" +
 	"\n" +
-	"git_source\x181 \x01(\v2\x1f.switchyard.v1.SourceDefinitionR\tgitSource\x1a6\n" +
+	"git_source\x181 \x01(\v2\x1f.switchyard.v1.SourceDefinitionR\tgitSource\x12\x14\n" +
+	"\x05owner\x183 \x01(\tR\x05owner\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a[\n" +

@@ -38,7 +38,11 @@ type PlaceRequest struct {
 	// Number of the last answer that the run processed. The queue repeats what later, lost answers contained.
 	Acknowledged int64 `protobuf:"varint,5,opt,name=acknowledged,proto3" json:"acknowledged,omitempty"`
 	// Chain of the run; see ExecuteRequest. The queue drops requests of executions that a reset terminated.
-	Chain         string `protobuf:"bytes,6,opt,name=chain,proto3" json:"chain,omitempty"`
+	Chain string `protobuf:"bytes,6,opt,name=chain,proto3" json:"chain,omitempty"`
+	// Who submitted the run; empty if unknown. The owners of requests with the same priority take turns.
+	Owner string `protobuf:"bytes,7,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Name of the run's definition. Its tasks are expected to take as long as in earlier runs.
+	Workflow      string `protobuf:"bytes,8,opt,name=workflow,proto3" json:"workflow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -115,6 +119,20 @@ func (x *PlaceRequest) GetChain() string {
 	return ""
 }
 
+func (x *PlaceRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *PlaceRequest) GetWorkflow() string {
+	if x != nil {
+		return x.Workflow
+	}
+	return ""
+}
+
 // TaskRequest is a request for a node for a task.
 type TaskRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -148,7 +166,9 @@ type TaskRequest struct {
 	Workspace *PlacedWorkspace `protobuf:"bytes,13,opt,name=workspace,proto3" json:"workspace,omitempty"`
 	// The most that another task takes of each resource that will have to run on the same node; absent if nothing has to. The node
 	// must have it, though not free now.
-	Later         *v1.Resources `protobuf:"bytes,14,opt,name=later,proto3" json:"later,omitempty"`
+	Later *v1.Resources `protobuf:"bytes,14,opt,name=later,proto3" json:"later,omitempty"`
+	// Time limit of an attempt; absent for none.
+	Timeout       *durationpb.Duration `protobuf:"bytes,15,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -277,6 +297,13 @@ func (x *TaskRequest) GetWorkspace() *PlacedWorkspace {
 func (x *TaskRequest) GetLater() *v1.Resources {
 	if x != nil {
 		return x.Later
+	}
+	return nil
+}
+
+func (x *TaskRequest) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
 	}
 	return nil
 }
@@ -1092,14 +1119,16 @@ var File_switchyard_history_v1_placement_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_placement_proto_rawDesc = "" +
 	"\n" +
-	"%switchyard/history/v1/placement.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xf2\x01\n" +
+	"%switchyard/history/v1/placement.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x18switchyard/v1/node.proto\x1a\x17switchyard/v1/run.proto\"\xa4\x02\n" +
 	"\fPlaceRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12>\n" +
 	"\brequests\x18\x02 \x03(\v2\".switchyard.history.v1.TaskRequestR\brequests\x12;\n" +
 	"\breleased\x18\x03 \x03(\v2\x1f.switchyard.history.v1.ClaimRefR\breleased\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\tR\x05epoch\x12\"\n" +
 	"\facknowledged\x18\x05 \x01(\x03R\facknowledged\x12\x14\n" +
-	"\x05chain\x18\x06 \x01(\tR\x05chain\"\x8e\x05\n" +
+	"\x05chain\x18\x06 \x01(\tR\x05chain\x12\x14\n" +
+	"\x05owner\x18\a \x01(\tR\x05owner\x12\x1a\n" +
+	"\bworkflow\x18\b \x01(\tR\bworkflow\"\xc3\x05\n" +
 	"\vTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
@@ -1116,7 +1145,8 @@ const file_switchyard_history_v1_placement_proto_rawDesc = "" +
 	"\tcontainer\x18\v \x01(\v2%.switchyard.history.v1.ContainerNeedsR\tcontainer\x126\n" +
 	"\x05needs\x18\f \x01(\v2 .switchyard.history.v1.TaskNeedsR\x05needs\x12D\n" +
 	"\tworkspace\x18\r \x01(\v2&.switchyard.history.v1.PlacedWorkspaceR\tworkspace\x12.\n" +
-	"\x05later\x18\x0e \x01(\v2\x18.switchyard.v1.ResourcesR\x05later\"M\n" +
+	"\x05later\x18\x0e \x01(\v2\x18.switchyard.v1.ResourcesR\x05later\x123\n" +
+	"\atimeout\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\atimeout\"M\n" +
 	"\x0fPlacedWorkspace\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -1227,18 +1257,19 @@ var file_switchyard_history_v1_placement_proto_depIdxs = []int32{
 	4,  // 7: switchyard.history.v1.TaskRequest.needs:type_name -> switchyard.history.v1.TaskNeeds
 	2,  // 8: switchyard.history.v1.TaskRequest.workspace:type_name -> switchyard.history.v1.PlacedWorkspace
 	13, // 9: switchyard.history.v1.TaskRequest.later:type_name -> switchyard.v1.Resources
-	16, // 10: switchyard.history.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
-	7,  // 11: switchyard.history.v1.PlaceResponse.assigned:type_name -> switchyard.history.v1.Assignment
-	8,  // 12: switchyard.history.v1.PlaceResponse.waiting:type_name -> switchyard.history.v1.Waiting
-	1,  // 13: switchyard.history.v1.ExplainRequest.request:type_name -> switchyard.history.v1.TaskRequest
-	1,  // 14: switchyard.history.v1.ExplainRequest.more:type_name -> switchyard.history.v1.TaskRequest
-	17, // 15: switchyard.history.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	11, // 16: switchyard.history.v1.ExplainResponse.more:type_name -> switchyard.history.v1.ExplainResponse
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	15, // 10: switchyard.history.v1.TaskRequest.timeout:type_name -> google.protobuf.Duration
+	16, // 11: switchyard.history.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
+	7,  // 12: switchyard.history.v1.PlaceResponse.assigned:type_name -> switchyard.history.v1.Assignment
+	8,  // 13: switchyard.history.v1.PlaceResponse.waiting:type_name -> switchyard.history.v1.Waiting
+	1,  // 14: switchyard.history.v1.ExplainRequest.request:type_name -> switchyard.history.v1.TaskRequest
+	1,  // 15: switchyard.history.v1.ExplainRequest.more:type_name -> switchyard.history.v1.TaskRequest
+	17, // 16: switchyard.history.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	11, // 17: switchyard.history.v1.ExplainResponse.more:type_name -> switchyard.history.v1.ExplainResponse
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_placement_proto_init() }

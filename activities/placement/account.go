@@ -1,0 +1,256 @@
+package placement
+
+import (
+	"math"
+	"time"
+
+	"switchyard/workflows/names"
+)
+
+// account records what a run, an owner of runs, or a group of owners holds of the fleet. It decides
+// whose turn it is among requests of the same priority: the account with the lowest level is next,
+// first among groups and owners without a group, then among the owners of a group, then among the
+// runs of an owner.
+//
+// The level of an owner or a group is
+//
+//	(S + L) / weight
+//
+// where S is its dominant share, the largest part of any resource of the fleet that it holds now, and
+// L is the exponential moving average of S with a half-life: after dt, L becomes L d + S (1 - d) with
+// d = 2^(-dt / half-life). S makes owners who ask at the same time alternate (Ghodsi et al., "Dominant
+// Resource Fairness", NSDI 2011), L lets those go first who have used less lately (Kay and Lauder, "A
+// Fair Share Scheduler", CACM 31(1), 1988). The level of a run is S alone: if it remembered more, new
+// runs would overtake a long one forever.
+type account struct {
+	name   string
+	parent *account // owner of a run, group of an owner, or nil
+	isRun  bool
+	weight float64
+	held   quantity
+	lately float64   // L at the time at
+	at     time.Time // zero if L has never been updated
+	turns  map[int32]*turn
+	users  int // runs of the placement queue that use it: a run, and the partitions of its fan-outs
+}
+
+// accounts holds the accounts of the owners and runs that ask for nodes or hold a place on one.
+type accounts struct {
+	halfLife time.Duration
+	isFIFO   bool // all levels are equal, so the oldest request is next
+	total    quantity
+	owners   map[string]*account
+	groups   map[string]*account
+	runs     map[string]*account // by id of the top-level run of the placement requests
+	shares   map[string]Share
+	groupOf  map[string]string // by owner
+	// revision changes when owners get other groups, which makes turns outdated.
+	revision int
+}
+
+// Share is the part that an owner, or a group of owners, is entitled to, relative to others.
+type Share struct {
+	// Weight is the factor. An owner without a Share has 1.
+	Weight float64
+	// Members are the owners of a group, or nil if the share is that of a single owner.
+	Members []string
+}
+
+func newAccounts(halfLife time.Duration, isFIFO bool) *accounts {
+	return &accounts{
+		halfLife: halfLife, isFIFO: isFIFO,
+		owners: map[string]*account{}, groups: map[string]*account{}, runs: map[string]*account{},
+	}
+}
+
+// ownerOf returns the account of an owner, which it creates if necessary.
+func (as *accounts) ownerOf(name string) *account {
+	a := as.owners[name]
+	if a == nil {
+		a = &account{name: name, weight: 1}
+		as.owners[name] = a
+		as.join(a)
+	}
+	return a
+}
+
+// runOf returns the account of a run, which it creates if necessary.
+func (as *accounts) runOf(r Run) *account {
+	id := r.ID
+	if part, ok := names.ParseFanOutID(id); ok {
+		id = part.Run
+	}
+	a := as.runs[id]
+	if a == nil {
+		a = &account{name: id, isRun: true, weight: 1, parent: as.ownerOf(r.Owner)}
+		as.runs[id] = a
+	}
+	return a
+}
+
+// setShares replaces all shares.
+func (as *accounts) setShares(shares map[string]Share, now time.Time) {
+	as.shares, as.groupOf = shares, map[string]string{}
+	for name, s := range shares {
+		for _, member := range s.Members {
+			as.groupOf[member] = name
+		}
+	}
+	as.revision++
+	for _, a := range as.owners {
+		if a.parent != nil {
+			a.parent.change(as, now, func(q *quantity) { q.sub(a.held) })
+			a.parent = nil
+		}
+		as.join(a)
+		if a.parent != nil {
+			a.parent.change(as, now, func(q *quantity) { q.add(a.held) })
+		}
+	}
+}
+
+// join sets the weight and the group of an owner's account.
+func (as *accounts) join(a *account) {
+	a.weight = as.weightOf(a.name)
+	name, ok := as.groupOf[a.name]
+	if !ok {
+		return
+	}
+	g := as.groups[name]
+	if g == nil {
+		g = &account{name: name}
+		as.groups[name] = g
+	}
+	g.weight = as.weightOf(name)
+	a.parent = g
+}
+
+// weightOf returns the weight of an owner or a group.
+func (as *accounts) weightOf(name string) float64 {
+	if s, ok := as.shares[name]; ok && s.Weight > 0 {
+		return s.Weight
+	}
+	return 1
+}
+
+// level returns the level of an account; the lowest is next.
+func (as *accounts) level(a *account, now time.Time) float64 {
+	if as.isFIFO {
+		return 0
+	}
+	share := a.held.share(&as.total)
+	if a.isRun {
+		return share
+	}
+	return (share + as.latelyOf(a, now)) / a.weight
+}
+
+// isBefore reports whether a is placed before b, which both wait.
+func (as *accounts) isBefore(a, b *request, now time.Time) bool {
+	if a.priority != b.priority {
+		return a.priority > b.priority
+	}
+	if x, y := a.run.account.path(), b.run.account.path(); x != y {
+		i := 0
+		for x[i] == y[i] {
+			i++
+		}
+		if lx, ly := as.level(x[i], now), as.level(y[i], now); lx != ly {
+			return lx < ly
+		}
+	}
+	return a.before(b)
+}
+
+// path returns the account of a run with those above it, the topmost first.
+func (a *account) path() (path [3]*account) {
+	depth := 0
+	for p := a.parent; p != nil; p = p.parent {
+		depth++
+	}
+	for ; a != nil; a = a.parent {
+		path[depth] = a
+		depth--
+	}
+	return path
+}
+
+// latelyOf returns the moving average of an account's dominant share.
+func (as *accounts) latelyOf(a *account, now time.Time) float64 {
+	dt := now.Sub(a.at)
+	if a.at.IsZero() || dt <= 0 {
+		return a.lately
+	}
+	d := math.Exp2(-dt.Seconds() / as.halfLife.Seconds())
+	return a.lately*d + a.held.share(&as.total)*(1-d)
+}
+
+// change updates the moving average of an account and changes what it holds.
+func (a *account) change(as *accounts, now time.Time, change func(*quantity)) {
+	if !a.isRun {
+		a.lately, a.at = as.latelyOf(a, now), now
+	}
+	change(&a.held)
+}
+
+// hold charges a run, its owner and the owner's group for a claim.
+func (as *accounts) hold(a *account, q quantity, now time.Time) {
+	for ; a != nil; a = a.parent {
+		a.change(as, now, func(held *quantity) { held.add(q) })
+	}
+}
+
+// release undoes hold.
+func (as *accounts) release(a *account, q quantity, now time.Time) {
+	for ; a != nil; a = a.parent {
+		a.change(as, now, func(held *quantity) { held.sub(q) })
+	}
+}
+
+// leastUse is the moving average below which an idle account need not be remembered: the use of a
+// hundredth of the fleet for a second, an hour ago.
+const leastUse = 1e-6
+
+// prune forgets the accounts that ask for nothing, hold nothing, and have used nothing lately.
+func (as *accounts) prune(now time.Time) {
+	used := map[*account]bool{}
+	keep := func(all map[string]*account) {
+		for key, a := range all {
+			if a.users == 0 && a.held == (quantity{}) && !used[a] && (a.isRun || as.latelyOf(a, now) < leastUse) {
+				delete(all, key)
+			} else if a.parent != nil {
+				used[a.parent] = true
+			}
+		}
+	}
+	keep(as.runs)
+	keep(as.owners)
+	keep(as.groups)
+}
+
+// usage returns the moving averages of all owners and groups.
+func (as *accounts) usage(now time.Time) map[string]float64 {
+	as.prune(now)
+	out := map[string]float64{}
+	for name, a := range as.owners {
+		out[name] = as.latelyOf(a, now)
+	}
+	for name, a := range as.groups {
+		out[name] = as.latelyOf(a, now)
+	}
+	return out
+}
+
+// restore sets the moving averages of owners and groups that were stored at a time. It ignores
+// accounts that have been used since.
+func (as *accounts) restore(usage map[string]float64, at, now time.Time) {
+	for name, lately := range usage {
+		a := as.ownerOf(name)
+		if s, ok := as.shares[name]; ok && len(s.Members) > 0 {
+			a = as.groups[name]
+		}
+		if a != nil && a.lately == 0 {
+			a.lately, a.at = lately*math.Exp2(-max(0, now.Sub(at).Seconds())/as.halfLife.Seconds()), now
+		}
+	}
+}
