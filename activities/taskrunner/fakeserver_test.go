@@ -152,7 +152,9 @@ func (r testRoom) Acquire(ctx context.Context, _ *historyv1.ExecuteRequest) (fun
 	return func() {}, nil
 }
 
-func (r testRoom) Restore(*historyv1.ExecuteRequest, time.Time) (func(), error) { return func() {}, nil }
+func (r testRoom) Restore(*historyv1.ExecuteRequest, time.Time) (func(), error) {
+	return func() {}, nil
+}
 
 // bench is a node with a fake server and a fake executor.
 type bench struct {

@@ -83,7 +83,9 @@ type NodeSnapshot struct {
 	// for people.
 	Withheld map[string]string `protobuf:"bytes,27,rep,name=withheld,proto3" json:"withheld,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What else of a task's needs the node can meet. Absent if the worker does not report it.
-	Support       *TaskSupport `protobuf:"bytes,28,opt,name=support,proto3" json:"support,omitempty"`
+	Support *TaskSupport `protobuf:"bytes,28,opt,name=support,proto3" json:"support,omitempty"`
+	// Terms on which the node takes tasks. Absent if the worker does not report them.
+	Terms         *NodeTerms `protobuf:"bytes,29,opt,name=terms,proto3" json:"terms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -314,6 +316,60 @@ func (x *NodeSnapshot) GetSupport() *TaskSupport {
 	return nil
 }
 
+func (x *NodeSnapshot) GetTerms() *NodeTerms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+// NodeTerms are the terms on which a node takes tasks.
+type NodeTerms struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What the node is kept for, sorted: "gpu", and "label=" followed by a label. The node takes only tasks that ask for
+	// each of these or tolerate it. Empty means that it takes every task.
+	KeptFor       []string `protobuf:"bytes,1,rep,name=kept_for,json=keptFor,proto3" json:"kept_for,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeTerms) Reset() {
+	*x = NodeTerms{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeTerms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeTerms) ProtoMessage() {}
+
+func (x *NodeTerms) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeTerms.ProtoReflect.Descriptor instead.
+func (*NodeTerms) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *NodeTerms) GetKeptFor() []string {
+	if x != nil {
+		return x.KeptFor
+	}
+	return nil
+}
+
 // ClaimFigures counts the claims of a worker since it started. Each dispatch of an attempt that the node accepts is a
 // claim.
 type ClaimFigures struct {
@@ -336,7 +392,7 @@ type ClaimFigures struct {
 
 func (x *ClaimFigures) Reset() {
 	*x = ClaimFigures{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	mi := &file_switchyard_v1_node_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -348,7 +404,7 @@ func (x *ClaimFigures) String() string {
 func (*ClaimFigures) ProtoMessage() {}
 
 func (x *ClaimFigures) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[1]
+	mi := &file_switchyard_v1_node_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -361,7 +417,7 @@ func (x *ClaimFigures) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimFigures.ProtoReflect.Descriptor instead.
 func (*ClaimFigures) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ClaimFigures) GetSince() *timestamppb.Timestamp {
@@ -429,7 +485,7 @@ type ActiveClaim struct {
 
 func (x *ActiveClaim) Reset() {
 	*x = ActiveClaim{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	mi := &file_switchyard_v1_node_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -441,7 +497,7 @@ func (x *ActiveClaim) String() string {
 func (*ActiveClaim) ProtoMessage() {}
 
 func (x *ActiveClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[2]
+	mi := &file_switchyard_v1_node_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -454,7 +510,7 @@ func (x *ActiveClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActiveClaim.ProtoReflect.Descriptor instead.
 func (*ActiveClaim) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ActiveClaim) GetRunId() string {
@@ -525,7 +581,7 @@ type ContainerPolicy struct {
 
 func (x *ContainerPolicy) Reset() {
 	*x = ContainerPolicy{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[3]
+	mi := &file_switchyard_v1_node_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +593,7 @@ func (x *ContainerPolicy) String() string {
 func (*ContainerPolicy) ProtoMessage() {}
 
 func (x *ContainerPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[3]
+	mi := &file_switchyard_v1_node_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +606,7 @@ func (x *ContainerPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerPolicy.ProtoReflect.Descriptor instead.
 func (*ContainerPolicy) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ContainerPolicy) GetPrivileged() bool {
@@ -601,7 +657,7 @@ type MountRule struct {
 
 func (x *MountRule) Reset() {
 	*x = MountRule{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[4]
+	mi := &file_switchyard_v1_node_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -613,7 +669,7 @@ func (x *MountRule) String() string {
 func (*MountRule) ProtoMessage() {}
 
 func (x *MountRule) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[4]
+	mi := &file_switchyard_v1_node_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -626,7 +682,7 @@ func (x *MountRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MountRule.ProtoReflect.Descriptor instead.
 func (*MountRule) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *MountRule) GetPath() string {
@@ -674,7 +730,7 @@ type TaskSupport struct {
 
 func (x *TaskSupport) Reset() {
 	*x = TaskSupport{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[5]
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -686,7 +742,7 @@ func (x *TaskSupport) String() string {
 func (*TaskSupport) ProtoMessage() {}
 
 func (x *TaskSupport) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[5]
+	mi := &file_switchyard_v1_node_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -699,7 +755,7 @@ func (x *TaskSupport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskSupport.ProtoReflect.Descriptor instead.
 func (*TaskSupport) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *TaskSupport) GetVmImageDirs() []string {
@@ -796,7 +852,7 @@ type NumaSnapshot struct {
 
 func (x *NumaSnapshot) Reset() {
 	*x = NumaSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -808,7 +864,7 @@ func (x *NumaSnapshot) String() string {
 func (*NumaSnapshot) ProtoMessage() {}
 
 func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[6]
+	mi := &file_switchyard_v1_node_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -821,7 +877,7 @@ func (x *NumaSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumaSnapshot.ProtoReflect.Descriptor instead.
 func (*NumaSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *NumaSnapshot) GetIndex() int32 {
@@ -867,7 +923,7 @@ type CpuSnapshot struct {
 
 func (x *CpuSnapshot) Reset() {
 	*x = CpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[7]
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -879,7 +935,7 @@ func (x *CpuSnapshot) String() string {
 func (*CpuSnapshot) ProtoMessage() {}
 
 func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[7]
+	mi := &file_switchyard_v1_node_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -892,7 +948,7 @@ func (x *CpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CpuSnapshot.ProtoReflect.Descriptor instead.
 func (*CpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CpuSnapshot) GetCores() int32 {
@@ -931,7 +987,7 @@ type MemorySnapshot struct {
 
 func (x *MemorySnapshot) Reset() {
 	*x = MemorySnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -943,7 +999,7 @@ func (x *MemorySnapshot) String() string {
 func (*MemorySnapshot) ProtoMessage() {}
 
 func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -956,7 +1012,7 @@ func (x *MemorySnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemorySnapshot.ProtoReflect.Descriptor instead.
 func (*MemorySnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MemorySnapshot) GetTotalMb() float64 {
@@ -997,7 +1053,7 @@ type DiskSnapshot struct {
 
 func (x *DiskSnapshot) Reset() {
 	*x = DiskSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1009,7 +1065,7 @@ func (x *DiskSnapshot) String() string {
 func (*DiskSnapshot) ProtoMessage() {}
 
 func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1022,7 +1078,7 @@ func (x *DiskSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiskSnapshot.ProtoReflect.Descriptor instead.
 func (*DiskSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DiskSnapshot) GetTotalGb() float64 {
@@ -1066,7 +1122,7 @@ type NetworkSnapshot struct {
 
 func (x *NetworkSnapshot) Reset() {
 	*x = NetworkSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1078,7 +1134,7 @@ func (x *NetworkSnapshot) String() string {
 func (*NetworkSnapshot) ProtoMessage() {}
 
 func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1091,7 +1147,7 @@ func (x *NetworkSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NetworkSnapshot.ProtoReflect.Descriptor instead.
 func (*NetworkSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *NetworkSnapshot) GetBandwidthMbps() float64 {
@@ -1129,7 +1185,7 @@ type GpuSnapshot struct {
 
 func (x *GpuSnapshot) Reset() {
 	*x = GpuSnapshot{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1141,7 +1197,7 @@ func (x *GpuSnapshot) String() string {
 func (*GpuSnapshot) ProtoMessage() {}
 
 func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1154,7 +1210,7 @@ func (x *GpuSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GpuSnapshot.ProtoReflect.Descriptor instead.
 func (*GpuSnapshot) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GpuSnapshot) GetIndex() int32 {
@@ -1232,7 +1288,7 @@ type RunningAttempt struct {
 
 func (x *RunningAttempt) Reset() {
 	*x = RunningAttempt{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1244,7 +1300,7 @@ func (x *RunningAttempt) String() string {
 func (*RunningAttempt) ProtoMessage() {}
 
 func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[12]
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1257,7 +1313,7 @@ func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningAttempt.ProtoReflect.Descriptor instead.
 func (*RunningAttempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RunningAttempt) GetRunId() string {
@@ -1404,7 +1460,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1472,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1485,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Node) GetName() string {
@@ -1617,7 +1673,7 @@ type NodeNeighbor struct {
 
 func (x *NodeNeighbor) Reset() {
 	*x = NodeNeighbor{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1685,7 @@ func (x *NodeNeighbor) String() string {
 func (*NodeNeighbor) ProtoMessage() {}
 
 func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1698,7 @@ func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeNeighbor.ProtoReflect.Descriptor instead.
 func (*NodeNeighbor) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeNeighbor) GetName() string {
@@ -1686,7 +1742,7 @@ type NodeAmount struct {
 
 func (x *NodeAmount) Reset() {
 	*x = NodeAmount{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1698,7 +1754,7 @@ func (x *NodeAmount) String() string {
 func (*NodeAmount) ProtoMessage() {}
 
 func (x *NodeAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1711,7 +1767,7 @@ func (x *NodeAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeAmount.ProtoReflect.Descriptor instead.
 func (*NodeAmount) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NodeAmount) GetTotal() float64 {
@@ -1732,7 +1788,7 @@ var File_switchyard_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb6\n" +
+	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe6\n" +
 	"\n" +
 	"\fNodeSnapshot\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
@@ -1766,13 +1822,16 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"metricsUrl\x123\n" +
 	"\x06claims\x18\x1a \x01(\v2\x1b.switchyard.v1.ClaimFiguresR\x06claims\x12E\n" +
 	"\bwithheld\x18\x1b \x03(\v2).switchyard.v1.NodeSnapshot.WithheldEntryR\bwithheld\x124\n" +
-	"\asupport\x18\x1c \x01(\v2\x1a.switchyard.v1.TaskSupportR\asupport\x1a?\n" +
+	"\asupport\x18\x1c \x01(\v2\x1a.switchyard.v1.TaskSupportR\asupport\x12.\n" +
+	"\x05terms\x18\x1d \x01(\v2\x18.switchyard.v1.NodeTermsR\x05terms\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
 	"\rWithheldEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf4\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"&\n" +
+	"\tNodeTerms\x12\x19\n" +
+	"\bkept_for\x18\x01 \x03(\tR\akeptFor\"\xf4\x02\n" +
 	"\fClaimFigures\x120\n" +
 	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x19\n" +
 	"\btaken_up\x18\x02 \x01(\x05R\atakenUp\x12<\n" +
@@ -1923,72 +1982,74 @@ func file_switchyard_v1_node_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_node_proto_rawDescData
 }
 
-var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_switchyard_v1_node_proto_goTypes = []any{
 	(*NodeSnapshot)(nil),          // 0: switchyard.v1.NodeSnapshot
-	(*ClaimFigures)(nil),          // 1: switchyard.v1.ClaimFigures
-	(*ActiveClaim)(nil),           // 2: switchyard.v1.ActiveClaim
-	(*ContainerPolicy)(nil),       // 3: switchyard.v1.ContainerPolicy
-	(*MountRule)(nil),             // 4: switchyard.v1.MountRule
-	(*TaskSupport)(nil),           // 5: switchyard.v1.TaskSupport
-	(*NumaSnapshot)(nil),          // 6: switchyard.v1.NumaSnapshot
-	(*CpuSnapshot)(nil),           // 7: switchyard.v1.CpuSnapshot
-	(*MemorySnapshot)(nil),        // 8: switchyard.v1.MemorySnapshot
-	(*DiskSnapshot)(nil),          // 9: switchyard.v1.DiskSnapshot
-	(*NetworkSnapshot)(nil),       // 10: switchyard.v1.NetworkSnapshot
-	(*GpuSnapshot)(nil),           // 11: switchyard.v1.GpuSnapshot
-	(*RunningAttempt)(nil),        // 12: switchyard.v1.RunningAttempt
-	(*Node)(nil),                  // 13: switchyard.v1.Node
-	(*NodeNeighbor)(nil),          // 14: switchyard.v1.NodeNeighbor
-	(*NodeAmount)(nil),            // 15: switchyard.v1.NodeAmount
-	nil,                           // 16: switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	nil,                           // 17: switchyard.v1.NodeSnapshot.WithheldEntry
-	nil,                           // 18: switchyard.v1.ClaimFigures.EndedEntry
-	nil,                           // 19: switchyard.v1.Node.CapabilitiesEntry
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
+	(*NodeTerms)(nil),             // 1: switchyard.v1.NodeTerms
+	(*ClaimFigures)(nil),          // 2: switchyard.v1.ClaimFigures
+	(*ActiveClaim)(nil),           // 3: switchyard.v1.ActiveClaim
+	(*ContainerPolicy)(nil),       // 4: switchyard.v1.ContainerPolicy
+	(*MountRule)(nil),             // 5: switchyard.v1.MountRule
+	(*TaskSupport)(nil),           // 6: switchyard.v1.TaskSupport
+	(*NumaSnapshot)(nil),          // 7: switchyard.v1.NumaSnapshot
+	(*CpuSnapshot)(nil),           // 8: switchyard.v1.CpuSnapshot
+	(*MemorySnapshot)(nil),        // 9: switchyard.v1.MemorySnapshot
+	(*DiskSnapshot)(nil),          // 10: switchyard.v1.DiskSnapshot
+	(*NetworkSnapshot)(nil),       // 11: switchyard.v1.NetworkSnapshot
+	(*GpuSnapshot)(nil),           // 12: switchyard.v1.GpuSnapshot
+	(*RunningAttempt)(nil),        // 13: switchyard.v1.RunningAttempt
+	(*Node)(nil),                  // 14: switchyard.v1.Node
+	(*NodeNeighbor)(nil),          // 15: switchyard.v1.NodeNeighbor
+	(*NodeAmount)(nil),            // 16: switchyard.v1.NodeAmount
+	nil,                           // 17: switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	nil,                           // 18: switchyard.v1.NodeSnapshot.WithheldEntry
+	nil,                           // 19: switchyard.v1.ClaimFigures.EndedEntry
+	nil,                           // 20: switchyard.v1.Node.CapabilitiesEntry
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
 }
 var file_switchyard_v1_node_proto_depIdxs = []int32{
-	20, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
-	16, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	7,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
-	8,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
-	9,  // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
-	10, // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
-	11, // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
-	12, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
-	6,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
-	3,  // 9: switchyard.v1.NodeSnapshot.containers:type_name -> switchyard.v1.ContainerPolicy
-	1,  // 10: switchyard.v1.NodeSnapshot.claims:type_name -> switchyard.v1.ClaimFigures
-	17, // 11: switchyard.v1.NodeSnapshot.withheld:type_name -> switchyard.v1.NodeSnapshot.WithheldEntry
-	5,  // 12: switchyard.v1.NodeSnapshot.support:type_name -> switchyard.v1.TaskSupport
-	20, // 13: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
-	18, // 14: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
-	20, // 15: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
-	2,  // 16: switchyard.v1.ClaimFigures.active:type_name -> switchyard.v1.ActiveClaim
-	20, // 17: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
-	20, // 18: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
-	4,  // 19: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
-	20, // 20: switchyard.v1.RunningAttempt.started_at:type_name -> google.protobuf.Timestamp
-	21, // 21: switchyard.v1.RunningAttempt.timeout:type_name -> google.protobuf.Duration
-	19, // 22: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
-	15, // 23: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
-	15, // 24: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
-	15, // 25: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
-	15, // 26: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
-	20, // 27: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
-	20, // 28: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
-	20, // 29: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
-	20, // 30: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
-	20, // 31: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
-	0,  // 32: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	14, // 33: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
-	20, // 34: switchyard.v1.Node.restarting_until:type_name -> google.protobuf.Timestamp
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	21, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
+	17, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	8,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
+	9,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
+	10, // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
+	11, // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
+	12, // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
+	13, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
+	7,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
+	4,  // 9: switchyard.v1.NodeSnapshot.containers:type_name -> switchyard.v1.ContainerPolicy
+	2,  // 10: switchyard.v1.NodeSnapshot.claims:type_name -> switchyard.v1.ClaimFigures
+	18, // 11: switchyard.v1.NodeSnapshot.withheld:type_name -> switchyard.v1.NodeSnapshot.WithheldEntry
+	6,  // 12: switchyard.v1.NodeSnapshot.support:type_name -> switchyard.v1.TaskSupport
+	1,  // 13: switchyard.v1.NodeSnapshot.terms:type_name -> switchyard.v1.NodeTerms
+	21, // 14: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
+	19, // 15: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
+	21, // 16: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
+	3,  // 17: switchyard.v1.ClaimFigures.active:type_name -> switchyard.v1.ActiveClaim
+	21, // 18: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
+	21, // 19: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
+	5,  // 20: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
+	21, // 21: switchyard.v1.RunningAttempt.started_at:type_name -> google.protobuf.Timestamp
+	22, // 22: switchyard.v1.RunningAttempt.timeout:type_name -> google.protobuf.Duration
+	20, // 23: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
+	16, // 24: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
+	16, // 25: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
+	16, // 26: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
+	16, // 27: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
+	21, // 28: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
+	21, // 29: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
+	21, // 30: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
+	21, // 31: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
+	21, // 32: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
+	0,  // 33: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	15, // 34: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
+	21, // 35: switchyard.v1.Node.restarting_until:type_name -> google.protobuf.Timestamp
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_proto_init() }
@@ -1996,15 +2057,15 @@ func file_switchyard_v1_node_proto_init() {
 	if File_switchyard_v1_node_proto != nil {
 		return
 	}
-	file_switchyard_v1_node_proto_msgTypes[11].OneofWrappers = []any{}
 	file_switchyard_v1_node_proto_msgTypes[12].OneofWrappers = []any{}
+	file_switchyard_v1_node_proto_msgTypes[13].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_node_proto_rawDesc), len(file_switchyard_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
