@@ -119,7 +119,7 @@ func TestWideTaskStartsBeforeSixtyNarrowOnes(t *testing.T) {
 // TestTaskForFourGPUsStartsInAStreamOfOthers checks the same for GPUs, with priorities that are equal.
 func TestTaskForFourGPUsStartsInAStreamOfOthers(t *testing.T) {
 	gpu := func(n int32) func(*historyv1.TaskRequest) {
-		return func(r *historyv1.TaskRequest) { r.Resources.Gpus, r.Resources.Cores = n, new(float64) }
+		return func(r *historyv1.TaskRequest) { r.Resources.Gpus, r.Resources.Cores = float64(n), new(float64) }
 	}
 	y := newYard(t, Options{}, aNode("a", gpus(4), slots(8)), aNode("b", slots(8)))
 	y.ask("ada", "stream", tasks("one", 4, gpu(1))...)

@@ -288,7 +288,7 @@ func TestNoGPUIsOversubscribed(t *testing.T) {
 			res := &v1.Resources{Cores: new(float64), Gpus: rapid.SampledFrom([]float64{share, share, 0.5, 0.25, 1, 2}).Draw(t, "gpus"),
 				GpuMemoryMb: rapid.SampledFrom([]int32{0, 0, 4000, 7000}).Draw(t, "memory")}
 			asked[task] = res
-			q.Request("r", []*historyv1.TaskRequest{aTask(task, func(r *historyv1.TaskRequest) { r.Resources = res })})
+			q.Request(Run{ID: "r"}, []*historyv1.TaskRequest{aTask(task, func(r *historyv1.TaskRequest) { r.Resources = res })})
 			q.Place()
 			placed, _ := q.Take("r")
 			for _, a := range placed {

@@ -65,7 +65,7 @@ func (n *need) quantity() quantity {
 	if n.remote {
 		return quantity{remoteUnit: 1}
 	}
-	return quantity{slotUnit: 1, coreUnit: n.milliCores, memoryUnit: n.memoryMB, gpuUnit: int64(n.gpus) * 1000}
+	return quantity{slotUnit: 1, coreUnit: n.milliCores, memoryUnit: n.memoryMB, gpuUnit: milliGPUs(n.gpus, n.gpuPart)}
 }
 
 // amount is the sum of what several attempts hold. Remote attempts do not count.

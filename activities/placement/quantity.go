@@ -1,5 +1,7 @@
 package placement
 
+import v1 "switchyard/proto/switchyard/v1"
+
 // The units of a quantity: everything that tasks take from the fleet.
 const (
 	slotUnit   = iota // places of tasks on nodes
@@ -18,7 +20,15 @@ func quantityOf(g grant) quantity {
 	if g.remote {
 		return quantity{remoteUnit: 1}
 	}
-	return quantity{slotUnit: 1, coreUnit: g.milliCores, memoryUnit: g.memoryMB, gpuUnit: int64(len(g.gpus)) * 1000}
+	return quantity{slotUnit: 1, coreUnit: g.milliCores, memoryUnit: g.memoryMB, gpuUnit: milliGPUs(len(g.gpus), g.gpuPart)}
+}
+
+// milliGPUs returns thousandths of GPUs. A part of a GPU that is limited by its memory only counts as a whole one.
+func milliGPUs(n int, part *v1.GpuPart) int64 {
+	if share := part.GetThousandths(); share > 0 {
+		return int64(share)
+	}
+	return int64(n) * 1000
 }
 
 func (q *quantity) add(o quantity) {

@@ -290,13 +290,14 @@ func (rs *reservations) ends(m *machine, now time.Time) []attemptEnd {
 	return out
 }
 
-// spare returns what is left of the node beside a request.
+// spare returns what is left of the node beside a request. Of GPUs, only those count that are wholly free.
 func (v *view) spare() quantity {
+	isFree := func(g gpu) bool { return v.n.machine.gpuUse(g.index).Fits(nil, g.memoryMB) }
 	return quantity{
 		slotUnit:   int64(v.n.now.slots - v.n.tasks - 1),
 		coreUnit:   v.n.now.milliCores - v.n.now.usedMilli - v.need.milliCores,
 		memoryUnit: v.n.now.freeMB - v.need.memoryMB,
-		gpuUnit:    int64(v.freeGPUs()-v.need.gpus) * 1000,
+		gpuUnit:    int64(v.countGPUs(isFree)-v.need.gpus) * 1000,
 	}
 }
 

@@ -50,7 +50,7 @@ func TestReservationsNeverBlockForever(t *testing.T) {
 			next++
 			r := aTask(fmt.Sprintf("t%d", next), withCores(float64(rapid.IntRange(0, 8).Draw(t, "cores"))/2),
 				withPriority(rapid.Int32Range(0, 2).Draw(t, "priority")), queuedAt(c.now()))
-			r.Resources.Gpus = rapid.SampledFrom([]int32{0, 0, 0, 1, 2}).Draw(t, "GPUs")
+			r.Resources.Gpus = rapid.SampledFrom([]float64{0, 0, 0, 0.5, 1, 2}).Draw(t, "GPUs")
 			r.Constraints.MaxParallelPerNode = rapid.SampledFrom([]int32{0, 0, 0, 1}).Draw(t, "perNode")
 			if rapid.Bool().Draw(t, "limited") {
 				withLimit(time.Duration(rapid.IntRange(1, 100).Draw(t, "limit")) * time.Second)(r)
@@ -104,7 +104,8 @@ func TestReservationsNeverBlockForever(t *testing.T) {
 func checkCapacity(t *rapid.T, nodes []Node, on map[claimKey]string, asked map[claimKey]*historyv1.TaskRequest) {
 	for _, n := range nodes {
 		var cores float64
-		var tasks, gpus int32
+		var tasks int32
+		var gpus float64
 		for key, name := range on {
 			if name == n.Snapshot.GetName() {
 				cores += asked[key].Resources.GetCores()
@@ -113,8 +114,8 @@ func checkCapacity(t *rapid.T, nodes []Node, on map[claimKey]string, asked map[c
 			}
 		}
 		s := n.Snapshot
-		if cores > prefetchFactor*float64(s.GetCpu().GetCores()) || tasks > prefetchFactor*s.GetMaxParallel() || int(gpus) > len(s.GetGpus()) {
-			t.Fatalf("%s holds %g cores, %d tasks and %d GPUs", s.GetName(), cores, tasks, gpus)
+		if cores > prefetchFactor*float64(s.GetCpu().GetCores()) || tasks > prefetchFactor*s.GetMaxParallel() || gpus > float64(len(s.GetGpus())) {
+			t.Fatalf("%s holds %g cores, %d tasks and %g GPUs", s.GetName(), cores, tasks, gpus)
 		}
 	}
 }

@@ -723,7 +723,9 @@ type TaskSupport struct {
 	// Interpreters in the PATH of the worker, such as "bash" and "python3", of those that nodes look for; sorted.
 	Interpreters []string `protobuf:"bytes,10,rep,name=interpreters,proto3" json:"interpreters,omitempty"`
 	// Whether the worker stops programs as `stop` of their tasks says. Earlier versions do not.
-	Stop          bool `protobuf:"varint,11,opt,name=stop,proto3" json:"stop,omitempty"`
+	Stop bool `protobuf:"varint,11,opt,name=stop,proto3" json:"stop,omitempty"`
+	// Whether the worker gives tasks parts of GPUs. Earlier versions do not.
+	GpuParts      bool `protobuf:"varint,12,opt,name=gpu_parts,json=gpuParts,proto3" json:"gpu_parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -831,6 +833,13 @@ func (x *TaskSupport) GetInterpreters() []string {
 func (x *TaskSupport) GetStop() bool {
 	if x != nil {
 		return x.Stop
+	}
+	return false
+}
+
+func (x *TaskSupport) GetGpuParts() bool {
+	if x != nil {
+		return x.GpuParts
 	}
 	return false
 }
@@ -1178,7 +1187,9 @@ type GpuSnapshot struct {
 	// NUMA node that the GPU is attached to; absent if unknown.
 	NumaNode *int32 `protobuf:"varint,5,opt,name=numa_node,json=numaNode,proto3,oneof" json:"numa_node,omitempty"`
 	// Memory in use, in MiB.
-	MemoryUsedMb  float64 `protobuf:"fixed64,6,opt,name=memory_used_mb,json=memoryUsedMb,proto3" json:"memory_used_mb,omitempty"`
+	MemoryUsedMb float64 `protobuf:"fixed64,6,opt,name=memory_used_mb,json=memoryUsedMb,proto3" json:"memory_used_mb,omitempty"`
+	// UUID of a MIG device, by which programs address it; empty for a GPU. The index of device 2 of GPU 1 is 202.
+	MigUuid       string `protobuf:"bytes,7,opt,name=mig_uuid,json=migUuid,proto3" json:"mig_uuid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1255,6 +1266,68 @@ func (x *GpuSnapshot) GetMemoryUsedMb() float64 {
 	return 0
 }
 
+func (x *GpuSnapshot) GetMigUuid() string {
+	if x != nil {
+		return x.MigUuid
+	}
+	return ""
+}
+
+// GpuPart is the part of a GPU that an attempt holds.
+type GpuPart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Share of the GPU in thousandths; 0 if only memory is held.
+	Thousandths int32 `protobuf:"varint,1,opt,name=thousandths,proto3" json:"thousandths,omitempty"`
+	// Memory of the GPU in MiB; 0 if none is counted.
+	MemoryMb      int32 `protobuf:"varint,2,opt,name=memory_mb,json=memoryMb,proto3" json:"memory_mb,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GpuPart) Reset() {
+	*x = GpuPart{}
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GpuPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GpuPart) ProtoMessage() {}
+
+func (x *GpuPart) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GpuPart.ProtoReflect.Descriptor instead.
+func (*GpuPart) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *GpuPart) GetThousandths() int32 {
+	if x != nil {
+		return x.Thousandths
+	}
+	return 0
+}
+
+func (x *GpuPart) GetMemoryMb() int32 {
+	if x != nil {
+		return x.MemoryMb
+	}
+	return 0
+}
+
 // RunningAttempt is an attempt that holds a slot on a node.
 type RunningAttempt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1281,14 +1354,16 @@ type RunningAttempt struct {
 	// When the attempt took its slot.
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
 	// Time limit of the attempt; absent for none.
-	Timeout       *durationpb.Duration `protobuf:"bytes,12,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	Timeout *durationpb.Duration `protobuf:"bytes,12,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// What the attempt holds of its one GPU; absent if its GPUs are whole.
+	GpuPart       *GpuPart `protobuf:"bytes,14,opt,name=gpu_part,json=gpuPart,proto3" json:"gpu_part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RunningAttempt) Reset() {
 	*x = RunningAttempt{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1300,7 +1375,7 @@ func (x *RunningAttempt) String() string {
 func (*RunningAttempt) ProtoMessage() {}
 
 func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[13]
+	mi := &file_switchyard_v1_node_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1313,7 +1388,7 @@ func (x *RunningAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningAttempt.ProtoReflect.Descriptor instead.
 func (*RunningAttempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RunningAttempt) GetRunId() string {
@@ -1400,6 +1475,13 @@ func (x *RunningAttempt) GetTimeout() *durationpb.Duration {
 	return nil
 }
 
+func (x *RunningAttempt) GetGpuPart() *GpuPart {
+	if x != nil {
+		return x.GpuPart
+	}
+	return nil
+}
+
 // Node is a machine of the fleet, as described by its registry entry and its latest heartbeat.
 type Node struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1460,7 +1542,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1554,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[14]
+	mi := &file_switchyard_v1_node_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1567,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Node) GetName() string {
@@ -1673,7 +1755,7 @@ type NodeNeighbor struct {
 
 func (x *NodeNeighbor) Reset() {
 	*x = NodeNeighbor{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1685,7 +1767,7 @@ func (x *NodeNeighbor) String() string {
 func (*NodeNeighbor) ProtoMessage() {}
 
 func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[15]
+	mi := &file_switchyard_v1_node_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1698,7 +1780,7 @@ func (x *NodeNeighbor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeNeighbor.ProtoReflect.Descriptor instead.
 func (*NodeNeighbor) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NodeNeighbor) GetName() string {
@@ -1742,7 +1824,7 @@ type NodeAmount struct {
 
 func (x *NodeAmount) Reset() {
 	*x = NodeAmount{}
-	mi := &file_switchyard_v1_node_proto_msgTypes[16]
+	mi := &file_switchyard_v1_node_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +1836,7 @@ func (x *NodeAmount) String() string {
 func (*NodeAmount) ProtoMessage() {}
 
 func (x *NodeAmount) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_proto_msgTypes[16]
+	mi := &file_switchyard_v1_node_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +1849,7 @@ func (x *NodeAmount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeAmount.ProtoReflect.Descriptor instead.
 func (*NodeAmount) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_node_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NodeAmount) GetTotal() float64 {
@@ -1862,7 +1944,7 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\acommand\x18\x05 \x01(\tR\acommand\"<\n" +
 	"\tMountRule\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
-	"\tread_only\x18\x02 \x01(\bR\breadOnly\"\xe8\x02\n" +
+	"\tread_only\x18\x02 \x01(\bR\breadOnly\"\x85\x03\n" +
 	"\vTaskSupport\x12\"\n" +
 	"\rvm_image_dirs\x18\x01 \x03(\tR\vvmImageDirs\x12%\n" +
 	"\x0eregistry_auths\x18\x02 \x03(\tR\rregistryAuths\x12\x1a\n" +
@@ -1878,7 +1960,8 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\anumactl\x18\t \x01(\bR\anumactl\x12\"\n" +
 	"\finterpreters\x18\n" +
 	" \x03(\tR\finterpreters\x12\x12\n" +
-	"\x04stop\x18\v \x01(\bR\x04stop\"\x86\x01\n" +
+	"\x04stop\x18\v \x01(\bR\x04stop\x12\x1b\n" +
+	"\tgpu_parts\x18\f \x01(\bR\bgpuParts\"\x86\x01\n" +
 	"\fNumaSnapshot\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04cpus\x18\x02 \x03(\x05R\x04cpus\x12&\n" +
@@ -1899,16 +1982,20 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\x0fio_util_percent\x18\x04 \x01(\x01R\rioUtilPercent\"a\n" +
 	"\x0fNetworkSnapshot\x12%\n" +
 	"\x0ebandwidth_mbps\x18\x01 \x01(\x01R\rbandwidthMbps\x12'\n" +
-	"\x0fthroughput_mbps\x18\x02 \x01(\x01R\x0ethroughputMbps\"\xcf\x01\n" +
+	"\x0fthroughput_mbps\x18\x02 \x01(\x01R\x0ethroughputMbps\"\xea\x01\n" +
 	"\vGpuSnapshot\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x05R\x05index\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1b\n" +
 	"\tmemory_mb\x18\x03 \x01(\x01R\bmemoryMb\x12#\n" +
 	"\rusage_percent\x18\x04 \x01(\x01R\fusagePercent\x12 \n" +
 	"\tnuma_node\x18\x05 \x01(\x05H\x00R\bnumaNode\x88\x01\x01\x12$\n" +
-	"\x0ememory_used_mb\x18\x06 \x01(\x01R\fmemoryUsedMbB\f\n" +
+	"\x0ememory_used_mb\x18\x06 \x01(\x01R\fmemoryUsedMb\x12\x19\n" +
+	"\bmig_uuid\x18\a \x01(\tR\amigUuidB\f\n" +
 	"\n" +
-	"_numa_node\"\x82\x03\n" +
+	"_numa_node\"H\n" +
+	"\aGpuPart\x12 \n" +
+	"\vthousandths\x18\x01 \x01(\x05R\vthousandths\x12\x1b\n" +
+	"\tmemory_mb\x18\x02 \x01(\x05R\bmemoryMb\"\xb5\x03\n" +
 	"\x0eRunningAttempt\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x12\n" +
 	"\x04task\x18\x02 \x01(\tR\x04task\x12\x14\n" +
@@ -1923,7 +2010,8 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	" \x01(\tR\bworkflow\x129\n" +
 	"\n" +
 	"started_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x123\n" +
-	"\atimeout\x18\f \x01(\v2\x19.google.protobuf.DurationR\atimeoutB\f\n" +
+	"\atimeout\x18\f \x01(\v2\x19.google.protobuf.DurationR\atimeout\x121\n" +
+	"\bgpu_part\x18\x0e \x01(\v2\x16.switchyard.v1.GpuPartR\agpuPartB\f\n" +
 	"\n" +
 	"_numa_node\"\xb9\t\n" +
 	"\x04Node\x12\x12\n" +
@@ -1982,7 +2070,7 @@ func file_switchyard_v1_node_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_node_proto_rawDescData
 }
 
-var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_switchyard_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_switchyard_v1_node_proto_goTypes = []any{
 	(*NodeSnapshot)(nil),          // 0: switchyard.v1.NodeSnapshot
 	(*NodeTerms)(nil),             // 1: switchyard.v1.NodeTerms
@@ -1997,59 +2085,61 @@ var file_switchyard_v1_node_proto_goTypes = []any{
 	(*DiskSnapshot)(nil),          // 10: switchyard.v1.DiskSnapshot
 	(*NetworkSnapshot)(nil),       // 11: switchyard.v1.NetworkSnapshot
 	(*GpuSnapshot)(nil),           // 12: switchyard.v1.GpuSnapshot
-	(*RunningAttempt)(nil),        // 13: switchyard.v1.RunningAttempt
-	(*Node)(nil),                  // 14: switchyard.v1.Node
-	(*NodeNeighbor)(nil),          // 15: switchyard.v1.NodeNeighbor
-	(*NodeAmount)(nil),            // 16: switchyard.v1.NodeAmount
-	nil,                           // 17: switchyard.v1.NodeSnapshot.CapabilitiesEntry
-	nil,                           // 18: switchyard.v1.NodeSnapshot.WithheldEntry
-	nil,                           // 19: switchyard.v1.ClaimFigures.EndedEntry
-	nil,                           // 20: switchyard.v1.Node.CapabilitiesEntry
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(*GpuPart)(nil),               // 13: switchyard.v1.GpuPart
+	(*RunningAttempt)(nil),        // 14: switchyard.v1.RunningAttempt
+	(*Node)(nil),                  // 15: switchyard.v1.Node
+	(*NodeNeighbor)(nil),          // 16: switchyard.v1.NodeNeighbor
+	(*NodeAmount)(nil),            // 17: switchyard.v1.NodeAmount
+	nil,                           // 18: switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	nil,                           // 19: switchyard.v1.NodeSnapshot.WithheldEntry
+	nil,                           // 20: switchyard.v1.ClaimFigures.EndedEntry
+	nil,                           // 21: switchyard.v1.Node.CapabilitiesEntry
+	(*timestamppb.Timestamp)(nil), // 22: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
 }
 var file_switchyard_v1_node_proto_depIdxs = []int32{
-	21, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
-	17, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
+	22, // 0: switchyard.v1.NodeSnapshot.taken_at:type_name -> google.protobuf.Timestamp
+	18, // 1: switchyard.v1.NodeSnapshot.capabilities:type_name -> switchyard.v1.NodeSnapshot.CapabilitiesEntry
 	8,  // 2: switchyard.v1.NodeSnapshot.cpu:type_name -> switchyard.v1.CpuSnapshot
 	9,  // 3: switchyard.v1.NodeSnapshot.memory:type_name -> switchyard.v1.MemorySnapshot
 	10, // 4: switchyard.v1.NodeSnapshot.disk:type_name -> switchyard.v1.DiskSnapshot
 	11, // 5: switchyard.v1.NodeSnapshot.network:type_name -> switchyard.v1.NetworkSnapshot
 	12, // 6: switchyard.v1.NodeSnapshot.gpus:type_name -> switchyard.v1.GpuSnapshot
-	13, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
+	14, // 7: switchyard.v1.NodeSnapshot.running:type_name -> switchyard.v1.RunningAttempt
 	7,  // 8: switchyard.v1.NodeSnapshot.numa:type_name -> switchyard.v1.NumaSnapshot
 	4,  // 9: switchyard.v1.NodeSnapshot.containers:type_name -> switchyard.v1.ContainerPolicy
 	2,  // 10: switchyard.v1.NodeSnapshot.claims:type_name -> switchyard.v1.ClaimFigures
-	18, // 11: switchyard.v1.NodeSnapshot.withheld:type_name -> switchyard.v1.NodeSnapshot.WithheldEntry
+	19, // 11: switchyard.v1.NodeSnapshot.withheld:type_name -> switchyard.v1.NodeSnapshot.WithheldEntry
 	6,  // 12: switchyard.v1.NodeSnapshot.support:type_name -> switchyard.v1.TaskSupport
 	1,  // 13: switchyard.v1.NodeSnapshot.terms:type_name -> switchyard.v1.NodeTerms
-	21, // 14: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
-	19, // 15: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
-	21, // 16: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
+	22, // 14: switchyard.v1.ClaimFigures.since:type_name -> google.protobuf.Timestamp
+	20, // 15: switchyard.v1.ClaimFigures.ended:type_name -> switchyard.v1.ClaimFigures.EndedEntry
+	22, // 16: switchyard.v1.ClaimFigures.last_activity_at:type_name -> google.protobuf.Timestamp
 	3,  // 17: switchyard.v1.ClaimFigures.active:type_name -> switchyard.v1.ActiveClaim
-	21, // 18: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
-	21, // 19: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
+	22, // 18: switchyard.v1.ActiveClaim.claim_expires_at:type_name -> google.protobuf.Timestamp
+	22, // 19: switchyard.v1.ActiveClaim.updated_at:type_name -> google.protobuf.Timestamp
 	5,  // 20: switchyard.v1.ContainerPolicy.mounts:type_name -> switchyard.v1.MountRule
-	21, // 21: switchyard.v1.RunningAttempt.started_at:type_name -> google.protobuf.Timestamp
-	22, // 22: switchyard.v1.RunningAttempt.timeout:type_name -> google.protobuf.Duration
-	20, // 23: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
-	16, // 24: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
-	16, // 25: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
-	16, // 26: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
-	16, // 27: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
-	21, // 28: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
-	21, // 29: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
-	21, // 30: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
-	21, // 31: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
-	21, // 32: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
-	0,  // 33: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	15, // 34: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
-	21, // 35: switchyard.v1.Node.restarting_until:type_name -> google.protobuf.Timestamp
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	22, // 21: switchyard.v1.RunningAttempt.started_at:type_name -> google.protobuf.Timestamp
+	23, // 22: switchyard.v1.RunningAttempt.timeout:type_name -> google.protobuf.Duration
+	13, // 23: switchyard.v1.RunningAttempt.gpu_part:type_name -> switchyard.v1.GpuPart
+	21, // 24: switchyard.v1.Node.capabilities:type_name -> switchyard.v1.Node.CapabilitiesEntry
+	17, // 25: switchyard.v1.Node.cores:type_name -> switchyard.v1.NodeAmount
+	17, // 26: switchyard.v1.Node.memory_mb:type_name -> switchyard.v1.NodeAmount
+	17, // 27: switchyard.v1.Node.disk_gb:type_name -> switchyard.v1.NodeAmount
+	17, // 28: switchyard.v1.Node.gpus:type_name -> switchyard.v1.NodeAmount
+	22, // 29: switchyard.v1.Node.last_beat_at:type_name -> google.protobuf.Timestamp
+	22, // 30: switchyard.v1.Node.registered_at:type_name -> google.protobuf.Timestamp
+	22, // 31: switchyard.v1.Node.state_since:type_name -> google.protobuf.Timestamp
+	22, // 32: switchyard.v1.Node.benched_until:type_name -> google.protobuf.Timestamp
+	22, // 33: switchyard.v1.Node.drain_deadline:type_name -> google.protobuf.Timestamp
+	0,  // 34: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	16, // 35: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
+	22, // 36: switchyard.v1.Node.restarting_until:type_name -> google.protobuf.Timestamp
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_proto_init() }
@@ -2058,14 +2148,14 @@ func file_switchyard_v1_node_proto_init() {
 		return
 	}
 	file_switchyard_v1_node_proto_msgTypes[12].OneofWrappers = []any{}
-	file_switchyard_v1_node_proto_msgTypes[13].OneofWrappers = []any{}
+	file_switchyard_v1_node_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_node_proto_rawDesc), len(file_switchyard_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
