@@ -1,8 +1,10 @@
 package workers
 
 import (
+	"cmp"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -41,14 +43,21 @@ func (n *Node) serve() error {
 
 // serveGPUs starts the GPU lane once the node has GPUs; a driver may load late.
 func (n *Node) serveGPUs() error {
-	if n.gpuLane || !n.hasGPUs() {
+	if n.gpuLane || len(n.gpuNames()) == 0 {
 		return nil
 	}
 	n.gpuLane = true
 	return n.serveAttempts(names.GPULane)
 }
 
-func (n *Node) hasGPUs() bool { return len(n.cfg.Machine.Total().GPUs) > 0 }
+// gpuNames returns the names by which programs address the GPUs of the machine, by index.
+func (n *Node) gpuNames() map[int32]string {
+	named := map[int32]string{}
+	for _, g := range n.cfg.Machine.Total().GPUs {
+		named[g.Index] = cmp.Or(g.MIGUUID, strconv.Itoa(int(g.Index)))
+	}
+	return named
+}
 
 func (n *Node) hasNUMA() bool { return len(n.cfg.Machine.Total().NUMA) > 0 }
 

@@ -200,7 +200,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		Name: cfg.Name, Incarnation: uuid.NewString(), Client: cfg.Client, Store: cfg.Store, Room: room,
 		Executors: map[string]executor.Executor{},
 		Folders:   taskrunner.Folders{BaseDir: cfg.WorkDir, SharedDir: cfg.SharedDir, Workspaces: n.workspaces},
-		Fleet:     cfg.Client.Fleet, Secrets: cfg.Secrets, MaxOutput: cfg.MaxOutput, HasGPUs: n.hasGPUs, HasNUMA: n.hasNUMA, Timing: taskrunner.Timing{BeatInterval: beat}, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
+		Fleet:     cfg.Client.Fleet, Secrets: cfg.Secrets, MaxOutput: cfg.MaxOutput, GPUs: n.gpuNames, HasNUMA: n.hasNUMA, Timing: taskrunner.Timing{BeatInterval: beat}, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
 	}
 	known := liveness.Attempts{Client: cfg.Client.Client, CheckFleet: cfg.Client.CheckFleet}
 	n.attempts.Wanted, n.attempts.IsGenerationOpen = known.IsClaimed, known.IsGenerationOpen

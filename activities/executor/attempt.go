@@ -80,9 +80,11 @@ type Limits struct {
 
 // Binding binds an attempt to parts of the machine.
 type Binding struct {
-	// GPUs are the indices of the GPUs that the attempt gets. An empty non-nil slice hides all GPUs from it. With nil the attempt
-	// sees every GPU of the machine.
-	GPUs []int32
+	// GPUs name the GPUs that the attempt gets: the index of a GPU, or the UUID of a MIG device. An empty non-nil slice hides all
+	// GPUs from it. With nil the attempt sees every GPU of the machine.
+	GPUs []string
+	// GPUPart is what the attempt gets of its one GPU, or nil if its GPUs are whole.
+	GPUPart *v1.GpuPart
 	// NUMANode is the NUMA node that the attempt is bound to, or nil. With NUMAOptional, the attempt runs unbound if it cannot be
 	// bound.
 	NUMANode     *int32

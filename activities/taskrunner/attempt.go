@@ -209,7 +209,7 @@ func (n *Node) execute(ctx context.Context, a *attempt) (*historyv1.ExecuteRespo
 // run executes an attempt of a single task or instance that has its place.
 func (n *Node) run(ctx context.Context, a *attempt, exec executor.Executor, s *inputs) (*historyv1.ExecuteResponse, error) {
 	req, m := a.req, &a.members[0]
-	w := &work{node: n, attempt: a, inputs: s, gpus: grantedGPUs(req, n.HasGPUs), run: exec.Run}
+	w := &work{node: n, attempt: a, inputs: s, gpus: n.grantedGPUs(req), run: exec.Run}
 	defer w.close()
 	var err error
 	if w.secrets, err = n.secretReader().awaitSecrets(ctx, req, m); err != nil {

@@ -84,7 +84,7 @@ func batchKey(req *historyv1.ExecuteRequest) string {
 // every member was run or skipped.
 func (n *Node) runBatch(ctx context.Context, a *attempt, exec executor.Executor, s *inputs, before map[int32]priorResult) (*historyv1.ExecuteResponse, error) {
 	b := n.newBatch(a)
-	w := &work{node: n, attempt: a, inputs: s, gpus: grantedGPUs(a.req, n.HasGPUs)}
+	w := &work{node: n, attempt: a, inputs: s, gpus: n.grantedGPUs(a.req)}
 	defer w.close()
 	var err error
 	if w.secrets, err = n.secretReader().awaitSecrets(ctx, a.req, &a.members[0]); err != nil {

@@ -1,15 +1,27 @@
 package taskrunner
 
-import historyv1 "switchyard/proto/switchyard/history/v1"
+import (
+	"cmp"
+	"strconv"
 
-// grantedGPUs returns the indexes of the GPUs that placement has granted to an attempt, for executor.Attempt. hasGPUs is
-// that of the node. On a node with GPUs, an attempt without any gets an empty list, so that it cannot use the GPUs of
-// others.
-func grantedGPUs(req *historyv1.ExecuteRequest, hasGPUs func() bool) []int32 {
-	if gpus := req.GetGpus(); len(gpus) > 0 || hasGPUs == nil || !hasGPUs() {
-		return gpus
+	historyv1 "switchyard/proto/switchyard/history/v1"
+)
+
+// grantedGPUs returns the names of the GPUs that placement has granted to an attempt, for executor.Attempt. On a node with GPUs,
+// an attempt without any gets an empty list, so that it cannot use the GPUs of others.
+func (n *Node) grantedGPUs(req *historyv1.ExecuteRequest) []string {
+	var named map[int32]string
+	if n.GPUs != nil {
+		named = n.GPUs()
 	}
-	return []int32{}
+	if len(req.GetGpus()) == 0 && len(named) == 0 {
+		return nil
+	}
+	granted := make([]string, len(req.GetGpus()))
+	for i, index := range req.GetGpus() {
+		granted[i] = cmp.Or(named[index], strconv.Itoa(int(index)))
+	}
+	return granted
 }
 
 // numaNode returns the NUMA node of an attempt for its workspace, or nil.

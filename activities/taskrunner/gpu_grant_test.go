@@ -1,6 +1,7 @@
 package taskrunner
 
 import (
+	"slices"
 	"testing"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -9,18 +10,18 @@ import (
 func TestGPUsOfAnAttempt(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		has   bool
+		has   map[int32]string
 		given []int32
-		want  []int32
+		want  []string
 	}{
-		"given":                      {has: true, given: []int32{1, 3}, want: []int32{1, 3}},
-		"given, though none is seen": {given: []int32{1}, want: []int32{1}},
-		"none":                       {has: true, want: []int32{}},
+		"given":                      {has: map[int32]string{1: "1", 101: "MIG-a"}, given: []int32{1, 101}, want: []string{"1", "MIG-a"}},
+		"given, though none is seen": {given: []int32{1}, want: []string{"1"}},
+		"none":                       {has: map[int32]string{1: "1"}, want: []string{}},
 		"a node without":             {},
 	} {
-		n := &Node{HasGPUs: func() bool { return test.has }}
-		got := grantedGPUs(&historyv1.ExecuteRequest{Gpus: test.given}, n.HasGPUs)
-		if len(got) != len(test.want) || (got == nil) != (test.want == nil) {
+		n := &Node{GPUs: func() map[int32]string { return test.has }}
+		got := n.grantedGPUs(&historyv1.ExecuteRequest{Gpus: test.given})
+		if !slices.Equal(got, test.want) || (got == nil) != (test.want == nil) {
 			t.Errorf("%s: got %v, want %v", name, got, test.want)
 		}
 	}

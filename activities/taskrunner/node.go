@@ -46,9 +46,9 @@ type Node struct {
 	MaxOutput int64
 	// Secrets resolves the secrets of tasks. If nil, tasks that ask for a secret fail.
 	Secrets SecretSource
-	// HasGPUs reports whether the machine has GPUs. If it has, tasks without GPUs of their own see none. The answer may
-	// change while the node runs. A nil function means no GPUs.
-	HasGPUs func() bool
+	// GPUs returns the names of the machine's GPUs by index, as Binding.GPUs has them. If there are any, tasks without GPUs of
+	// their own see none. The answer may change while the node runs. A nil function means no GPUs.
+	GPUs func() map[int32]string
 	// HasNUMA reports whether the machine has several NUMA nodes. If it has not, attempts on its only one are not bound,
 	// for which the machine may lack the tools. A nil function means that it has.
 	HasNUMA func() bool

@@ -70,7 +70,7 @@ func (r *recovery) await(ctx context.Context, a *attempt, l *orphan, exec execut
 		r.discard(l, exec, ws)
 		return stopped(ctx, nil), nil
 	}
-	w := &work{node: n, attempt: a, ws: ws, spec: l.spec, gpus: grantedGPUs(a.req, n.HasGPUs), started: l.state.StartedAt, suspended: !l.state.SuspendedAt.IsZero()}
+	w := &work{node: n, attempt: a, ws: ws, spec: l.spec, gpus: n.grantedGPUs(a.req), started: l.state.StartedAt, suspended: !l.state.SuspendedAt.IsZero()}
 	defer l.release()
 	defer w.close()
 	defer a.recoveryFile.remove()

@@ -14,6 +14,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/interpreter"
+	"switchyard/workflows/policy"
 )
 
 // stopGrace is the time between the stop signal and SIGKILL, unless the task sets another one.
@@ -30,7 +31,7 @@ type work struct {
 	node         *Node
 	attempt      *attempt
 	inputs       *inputs
-	gpus         []int32
+	gpus         []string
 	secrets      secretEnv
 	log          taskLog
 	checkpointer *checkpointer
@@ -144,6 +145,7 @@ func (w *work) do(ctx context.Context, m *member) (*historyv1.ExecuteResponse, e
 		Limits:  limits(req.GetResources()),
 		Binding: executor.Binding{
 			GPUs:     w.gpus,
+			GPUPart:  policy.GPUsOf(req.GetResources()).Part,
 			NUMANode: w.node.boundTo(req),
 			// Placement gives GPUs together with the NUMA node near them, whether or not the task asks for one.
 			NUMAOptional: len(req.GetGpus()) > 0 && (req.GetResources() == nil || req.Resources.NumaNode == nil),

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -59,8 +60,8 @@ func newGPUs(r Readers, now func() time.Time) *background[[]*v1.GpuSnapshot] {
 	}
 }
 
-// readGPUs runs nvidia-smi and returns the GPUs ordered by index. A machine without nvidia-smi has
-// none.
+// readGPUs runs nvidia-smi and returns the GPUs ordered by index, with MIG devices in the place of the GPUs that are split into
+// them. A machine without nvidia-smi has none.
 func readGPUs(ctx context.Context, run Command, sys fs.FS) ([]*v1.GpuSnapshot, error) {
 	out, err := run(ctx, "nvidia-smi", gpuQuery...)
 	if errors.Is(err, exec.ErrNotFound) {
@@ -69,7 +70,20 @@ func readGPUs(ctx context.Context, run Command, sys fs.FS) ([]*v1.GpuSnapshot, e
 	if err != nil {
 		return nil, fmt.Errorf("nvidia-smi: %w", err)
 	}
-	return parseGPUs(out, sys)
+	gpus, err := parseGPUs(out, sys)
+	// The load of a GPU that is split is unknown; without such a GPU the further calls are not worth their time.
+	if err != nil || !bytes.Contains(out, []byte("[N/A]")) {
+		return gpus, err
+	}
+	list, err := run(ctx, "nvidia-smi", "-L")
+	if err != nil {
+		return nil, fmt.Errorf("nvidia-smi -L: %w", err)
+	}
+	table, err := run(ctx, "nvidia-smi")
+	if err != nil {
+		return nil, fmt.Errorf("nvidia-smi: %w", err)
+	}
+	return replaceSplitGPUs(gpus, list, table), nil
 }
 
 // parseGPUs parses the output of nvidia-smi. A figure in brackets is unknown and becomes 0, such as

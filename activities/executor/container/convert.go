@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -150,11 +149,7 @@ func resources(r request) container.Resources {
 		res.Ulimits = append(res.Ulimits, &units.Ulimit{Name: u.GetName(), Soft: int64(u.GetSoft()), Hard: hard})
 	}
 	if gpus := r.attempt.Binding.GPUs; len(gpus) > 0 {
-		ids := make([]string, len(gpus))
-		for i, gpu := range gpus {
-			ids[i] = strconv.Itoa(int(gpu))
-		}
-		res.DeviceRequests = []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: ids, Capabilities: [][]string{{"gpu"}}}}
+		res.DeviceRequests = []container.DeviceRequest{{Driver: "nvidia", DeviceIDs: gpus, Capabilities: [][]string{{"gpu"}}}}
 	}
 	return res
 }

@@ -21,7 +21,7 @@ func TestConvertRequestsGPUsAndAddress(t *testing.T) {
 		spec: &v1.ContainerSpec{
 			Image: "i", Command: structpb.NewStringValue("true"), Network: "net", Ulimits: []*v1.Ulimit{{Name: "nofile", Soft: 5}},
 		},
-		attempt: executor.Attempt{Limits: executor.Limits{Cores: 8, Memory: 64 << 20, Processes: 9}, Binding: executor.Binding{GPUs: []int32{0, 2}}},
+		attempt: executor.Attempt{Limits: executor.Limits{Cores: 8, Memory: 64 << 20, Processes: 9}, Binding: executor.Binding{GPUs: []string{"0", "2"}}},
 		ip:      "10.0.0.9", numa: &numaSet{cpus: "0-3", mems: "0"}, cores: 4,
 	})
 	if err != nil {

@@ -42,7 +42,7 @@ func TestContainerFollowsItsSpec(t *testing.T) {
 			cat ` + cgroup + `/pids/pids.max 2>/dev/null || cat ` + cgroup + `/pids.max
 			cat ` + cgroup + `/cpuset/cpuset.mems 2>/dev/null || cat ` + cgroup + `/cpuset.mems`,
 	})
-	a.Env, a.Binding.GPUs, a.Binding.NUMANode = map[string]string{"SHOWN": "a b"}, []int32{}, new(int32(0))
+	a.Env, a.Binding.GPUs, a.Binding.NUMANode = map[string]string{"SHOWN": "a b"}, []string{}, new(int32(0))
 	a.Limits = executor.Limits{Cores: 0.5, Processes: 55}
 	completes(t, newExecutor(t, containers.Options{}), a, errs)
 	if want := "x sh 2\n1000\n1234\n/a/b\n77\n99\n3072\nlo\nrefused\na b void\n50000\n55\n0\n"; out.String() != want {
@@ -70,7 +70,7 @@ func TestFaultsOfTaskAndNodeAreDistinguished(t *testing.T) {
 		"no network":        {fields: map[string]any{"network": "switchyard-test-none", "command": "true"}},
 		"no NUMA node":      {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.Binding.NUMANode = new(int32(77)) }},
 		"no mount source":   {fields: map[string]any{"command": "true", "mounts": []any{map[string]any{"hostPath": "/switchyard/not/there", "containerPath": "/x"}}}},
-		"no GPU":            {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.Binding.GPUs = []int32{0, 1} }},
+		"no GPU":            {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.Binding.GPUs = []string{"0", "1"} }},
 		"no workspace":      {fields: map[string]any{"command": "true"}, change: func(a *executor.Attempt) { a.Dirs.Workspace = "/switchyard/not/there" }},
 		"no program":        {fields: map[string]any{"command": []any{"/not/there"}}, code: 127},
 		"no entry point":    {fields: map[string]any{"entrypoint": "switchyard-none"}, code: 127},

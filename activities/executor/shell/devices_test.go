@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"switchyard/activities/executor"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 func TestTaskSeesOnlyItsGPUs(t *testing.T) {
@@ -18,14 +19,15 @@ func TestTaskSeesOnlyItsGPUs(t *testing.T) {
 	e := newExecutor(t, Options{Environ: []string{"PATH=" + os.Getenv("PATH"), "CUDA_VISIBLE_DEVICES=7"}})
 	own := map[string]string{"CUDA_VISIBLE_DEVICES": "0,1,2,3"}
 	for name, test := range map[string]struct {
-		gpus []int32
+		gpus []string
 		env  map[string]string
 		want string
 	}{
-		"two":                             {gpus: []int32{0, 3}, want: "0,3 PCI_BUS_ID"},
-		"two, but the task wants more":    {gpus: []int32{2, 3}, env: own, want: "2,3 PCI_BUS_ID"},
-		"none of those that there are":    {gpus: []int32{}, want: " PCI_BUS_ID"},
-		"none, but the task wants some":   {gpus: []int32{}, env: own, want: " PCI_BUS_ID"},
+		"two":                             {gpus: []string{"0", "3"}, want: "0,3 PCI_BUS_ID"},
+		"two, but the task wants more":    {gpus: []string{"2", "3"}, env: own, want: "2,3 PCI_BUS_ID"},
+		"a MIG device":                    {gpus: []string{"MIG-a"}, want: "MIG-a PCI_BUS_ID"},
+		"none of those that there are":    {gpus: []string{}, want: " PCI_BUS_ID"},
+		"none, but the task wants some":   {gpus: []string{}, env: own, want: " PCI_BUS_ID"},
 		"nothing is said":                 {want: "7 unset"},
 		"nothing is said but by the task": {env: own, want: "0,1,2,3 unset"},
 	} {
@@ -43,6 +45,40 @@ func TestTaskSeesOnlyItsGPUs(t *testing.T) {
 			}
 			if _, changed := own["CUDA_DEVICE_ORDER"]; changed {
 				t.Error("the task's own environment was changed")
+			}
+		})
+	}
+}
+
+// TestPartOfAGPULimitsTheProgram checks the variables of the Multi-Process Service, which runs if the directory of its pipes
+// exists.
+func TestPartOfAGPULimitsTheProgram(t *testing.T) {
+	t.Parallel()
+	pipes := t.TempDir()
+	for name, test := range map[string]struct {
+		pipes string
+		part  *v1.GpuPart
+		want  string
+	}{
+		"share":                    {pipes, &v1.GpuPart{Thousandths: 333}, "33 - " + pipes},
+		"small share":              {pipes, &v1.GpuPart{Thousandths: 1}, "1 - " + pipes},
+		"memory":                   {pipes, &v1.GpuPart{MemoryMb: 20_000}, "- 0=20000M " + pipes},
+		"both":                     {pipes, &v1.GpuPart{Thousandths: 500, MemoryMb: 20_000}, "50 0=20000M " + pipes},
+		"whole":                    {pipes, nil, "- - -"},
+		"no Multi-Process Service": {pipes + "/none", &v1.GpuPart{Thousandths: 500, MemoryMb: 20_000}, "- - -"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newExecutor(t, Options{Environ: []string{"PATH=" + os.Getenv("PATH"), "CUDA_MPS_PIPE_DIRECTORY=" + test.pipes}})
+			var out bytes.Buffer
+			a := executor.Attempt{
+				ID: idPrefix + "/part/c1", Binding: executor.Binding{GPUs: []string{"0"}, GPUPart: test.part}, Streams: executor.Streams{Stdout: &out}, Ending: executor.Ending{Grace: time.Second},
+				Spec: spec(t, map[string]any{"command": `echo "${CUDA_MPS_ACTIVE_THREAD_PERCENTAGE--} ${CUDA_MPS_PINNED_DEVICE_MEM_LIMIT--} ${CUDA_MPS_PIPE_DIRECTORY--}"`}),
+			}
+			if _, err := e.Run(t.Context(), a, func() {}); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.TrimSuffix(out.String(), "\n"); got != test.want {
+				t.Errorf("the program sees %q, want %q", got, test.want)
 			}
 		})
 	}

@@ -8,8 +8,8 @@
 // Attempt.Stdin or empty. The program leads a session of its own, so it is not reached by Ctrl-C in the worker's terminal, and it
 // cannot stop to prompt at that terminal.
 //
-// CUDA_VISIBLE_DEVICES holds the indices of the attempt's GPUs, whatever the task sets. It is empty if the node has GPUs but the
-// attempt got none. A program that is bound to a NUMA node is started through numactl.
+// CUDA_VISIBLE_DEVICES holds the attempt's GPUs, whatever the task sets. It is empty if the node has GPUs but the attempt got
+// none. With a part of a GPU, the variables of the Multi-Process Service limit the program to the part if that service runs. A program that is bound to a NUMA node is started through numactl.
 //
 // # How it ends
 //

@@ -75,7 +75,7 @@ func (e *Executor) program(a executor.Attempt) (program, error) {
 	if c.sandbox {
 		node = sandboxed(node)
 	}
-	if p.environ, err = environment(node, withGPUs(a.Env, a.Binding.GPUs), p.dir, a.ID); err != nil {
+	if p.environ, err = environment(node, e.withGPUs(a.Env, a.Binding), p.dir, a.ID); err != nil {
 		return program{}, badSpec(err)
 	}
 	if c.argv == nil {

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -73,6 +74,8 @@ type Executor struct {
 	leftDir string
 	leaves  bool
 	environ []string
+	// mpsPipes is the directory that exists while the Multi-Process Service for GPUs runs.
+	mpsPipes string
 	// shell is the path of sh, or "" if this machine has none.
 	shell   string
 	null    *os.File
@@ -111,18 +114,19 @@ func New(o Options) (*Executor, error) {
 		return nil, fmt.Errorf("set up process tracking for shell tasks: %w", err)
 	}
 	return &Executor{
-		trees:   trees,
-		bounds:  newBounds(trees),
-		users:   newUsers(o.SandboxUsers),
-		logger:  o.Logger,
-		forker:  forker.New(),
-		guard:   guard,
-		leftDir: o.LeftDir,
-		leaves:  leaves,
-		environ: filterVariables(o.Environ, slices.Concat(inheritedVariables, o.PassEnv), o.IsHidden),
-		shell:   sh,
-		null:    null,
-		buffers: sync.Pool{New: func() any { return new(pipes.Chunk) }},
+		trees:    trees,
+		bounds:   newBounds(trees),
+		users:    newUsers(o.SandboxUsers),
+		logger:   o.Logger,
+		forker:   forker.New(),
+		guard:    guard,
+		leftDir:  o.LeftDir,
+		leaves:   leaves,
+		environ:  filterVariables(o.Environ, slices.Concat(inheritedVariables, o.PassEnv), o.IsHidden),
+		mpsPipes: cmp.Or(lookup(o.Environ, mpsPipesVariable), usualMPSPipes),
+		shell:    sh,
+		null:     null,
+		buffers:  sync.Pool{New: func() any { return new(pipes.Chunk) }},
 	}, nil
 }
 

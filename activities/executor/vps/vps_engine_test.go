@@ -41,7 +41,7 @@ func TestMachineIsWhatItsSpecSays(t *testing.T) {
 		"mounts": []any{map[string]any{"hostPath": allowed, "containerPath": "/data"}},
 	})
 	a.Limits = executor.Limits{Cores: 0.5, Memory: 64 << 20}
-	a.Binding.GPUs = []int32{}
+	a.Binding.GPUs = []string{}
 	m := start(t, e, a, out)
 	for command, want := range map[string]string{
 		"id -u": "1000\n", "pwd": "/tmp\n", "echo $GREETING": "hello\n", "echo $NVIDIA_VISIBLE_DEVICES": "void\n", "test -d /data && echo yes": "yes\n",
