@@ -42,7 +42,7 @@
 //
 // # Imports
 //
-// It imports proto, workflows/names, workflows/interpreter, workflows/phrase, workflows/condition, workflows/definition,
+// It imports proto, workflows/names, workflows/interpreter, workflows/phrase, workflows/policy, workflows/condition, workflows/definition,
 // workflows/secretref, workflows/sshkey, the Temporal SDK, the leaves activities/heartbeat and activities/results, and
 // activities/artifacts, activities/environments, activities/executor, activities/gitclone, activities/logs, activities/store,
 // activities/registry, activities/secrets, activities/sessions/wire and activities/metrics.
