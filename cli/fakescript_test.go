@@ -99,6 +99,7 @@ func scriptDefaults(f *fakeGateway) {
 	script(f, &v1.RejectTaskResponse{Id: fakeRun})
 	script(f, &v1.RetryRunResponse{Id: fakeRun, Generation: 2})
 	script(f, &v1.RerunRunResponse{Id: "nightly-7n8p9qrs", Name: "nightly"})
+	script(f, &v1.SetNodeTermsResponse{Node: &v1.Node{Name: "a"}})
 	script(f, &v1.UndrainNodeResponse{Node: &v1.Node{Name: "a", State: "active"}})
 	script(f, &v1.RemoveNodeResponse{})
 	script(f, &v1.CreateVpsResponse{Id: "vps-x", Task: "vps"})

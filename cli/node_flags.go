@@ -196,7 +196,7 @@ func checkNewFolder(flag, dir string) error {
 }
 
 // onlyLocal lists the flags that make no sense for a run on a gateway.
-var onlyLocal = slices.Concat([]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "only-for", "reserve-for", "gaming-process", "gaming-gpu-load",
+var onlyLocal = slices.Concat([]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "only-for", "reserve-for", "while", "hours", "gaming-process", "gaming-gpu-load",
 	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb", "artifact-quota-gb"}, agentFlagNames, kubeFlagNames)
 
 // refuseLocal returns an error if a flag describes nodes of this process.

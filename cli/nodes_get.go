@@ -65,9 +65,7 @@ func (s *system) describeNode(w io.Writer, n *v1.Node) error {
 	if n.GetSuspicions() > 0 {
 		rows = append(rows, []string{"suspicions", fmt.Sprintf("%d dispatches were not picked up or not started, and have moved", n.GetSuspicions())})
 	}
-	if taints := snapshot.GetTerms().GetKeptFor(); len(taints) > 0 {
-		rows = append(rows, []string{"kept for", strings.Join(taints, ", ")})
-	}
+	rows = append(rows, words.Terms(snapshot.GetTerms(), n.GetSetTerms())...)
 	for _, taskType := range slices.Sorted(maps.Keys(snapshot.GetWithheld())) {
 		rows = append(rows, []string{"runs no " + taskType, snapshot.GetWithheld()[taskType]})
 	}

@@ -22,10 +22,11 @@ func gpuBox() *v1.Node {
 		Executors: []string{"container", "shell"}, Running: 1, MaxParallel: 8,
 		Cores: &v1.NodeAmount{Total: 8, Free: 6.5}, MemoryMb: &v1.NodeAmount{Total: 64 << 10, Free: 48 << 10}, DiskGb: &v1.NodeAmount{Total: 931.5, Free: 400},
 		Gpus: &v1.NodeAmount{Total: 2, Free: 1}, LastBeatAt: after(19.4), RegisteredAt: after(-3600), StateSince: after(5), Machine: "9f3c", Incarnation: "i-1",
-		DrainDeadline: after(605),
+		DrainDeadline: after(605), SetTerms: &v1.NodeTerms{WhileGaming: "refuse", Hours: []string{"always"}},
 		Snapshot: &v1.NodeSnapshot{
 			Name: "gpu-1", Sequence: 1234, TakenAt: after(19.4), Cpu: &v1.CpuSnapshot{Cores: 8, UsagePercent: 18.6, LoadAvg_1M: 1.42},
 			Disk: &v1.DiskSnapshot{IoUtilPercent: 3}, Network: &v1.NetworkSnapshot{BandwidthMbps: 1000, ThroughputMbps: 12},
+			Terms: &v1.NodeTerms{KeptFor: []string{"gpu", "label=training"}, WhileGaming: "refuse"},
 			Containers: &v1.ContainerPolicy{
 				HostNetwork: true, Mounts: []*v1.MountRule{{Path: "/data"}, {Path: "/srv", ReadOnly: true}}, Capabilities: []string{"NET_ADMIN"},
 			},
@@ -86,6 +87,11 @@ func TestNodesAreDrainedUndrainedAndRemoved(t *testing.T) {
 		{[]string{"cordon", "a"}, &v1.DrainNodeRequest{Name: "a"}, "node a is draining\n"},
 		{[]string{"undrain", "a"}, &v1.UndrainNodeRequest{Name: "a"}, "node a is active\n"},
 		{[]string{"uncordon", "a"}, &v1.UndrainNodeRequest{Name: "a"}, "node a is active\n"},
+		{[]string{"set", "a", "--only-for", "gpu", "--reserve-for", "label=b", "--while", "gaming=drain", "--hours", "Sat 08:00-20:00,Sun 10:00-12:00 UTC"},
+			&v1.SetNodeTermsRequest{Name: "a", Terms: &v1.NodeTerms{KeptFor: []string{"gpu", "label=b"}, WhileGaming: "drain", Hours: []string{"Sat 08:00-20:00", "Sun 10:00-12:00 UTC"}}}, "the terms of node a are set\n"},
+		{[]string{"set", "a", "--clear", "--only-for", "none", "--hours", "always"},
+			&v1.SetNodeTermsRequest{Name: "a", Clear: true, Terms: &v1.NodeTerms{KeptFor: []string{"none"}, Hours: []string{"always"}}}, "the terms of node a are set\n"},
+		{[]string{"set", "a", "--clear"}, &v1.SetNodeTermsRequest{Name: "a", Clear: true, Terms: &v1.NodeTerms{}}, "the terms of node a are set\n"},
 		{[]string{"remove", "a"}, &v1.RemoveNodeRequest{Name: "a"}, "node a is removed\n"},
 		{[]string{"remove", "a", "--dead"}, &v1.RemoveNodeRequest{Name: "a", Dead: true}, "node a is removed; attempts lost with it: 0\n"},
 	} {

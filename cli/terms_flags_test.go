@@ -23,6 +23,11 @@ func TestTermsOfANode(t *testing.T) {
 		{[]string{"--reserve-for", "gpu"}, nil},
 		{[]string{"--reserve-for", "label="}, nil},
 		{[]string{"--reserve-for", "label=a b"}, nil},
+		{[]string{"--only-for", "gpu", "--reserve-for", "none"}, nil},
+		{[]string{"--only-for", "gpu", "--while", "gaming"}, nil},
+		{[]string{"--only-for", "gpu", "--while", "working=refuse"}, nil},
+		{[]string{"--only-for", "gpu", "--while", "gaming=stop"}, nil},
+		{[]string{"--only-for", "gpu", "--hours", "at night"}, nil},
 	} {
 		var flags termsFlags
 		set := pflag.NewFlagSet("worker", pflag.ContinueOnError)

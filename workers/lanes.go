@@ -21,7 +21,7 @@ import (
 
 // serve starts a worker for each lane of the node.
 func (n *Node) serve() error {
-	service := &taskrunner.Service{Client: n.cfg.Client, Node: n.attempts}
+	service := &taskrunner.Service{Client: n.cfg.Client, Node: n.attempts, SetTerms: n.setTerms}
 	return errors.Join(
 		n.serveLane(names.ControlLane, worker.Options{
 			MaxConcurrentActivityExecutionSize: 8,
@@ -31,6 +31,7 @@ func (n *Node) serve() error {
 			names.HeartbeatActivity: n.presence.Heartbeat,
 			names.DrainActivity:     service.Drain,
 			names.UndrainActivity:   service.Undrain,
+			names.TermsActivity:     service.Terms,
 			names.DetachActivity:    n.attempts.Detach,
 			names.SteerActivity:     n.attempts.Steer,
 		}),

@@ -30,7 +30,6 @@ import (
 	"switchyard/activities/taskrunner"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workers/node"
-	"switchyard/workflows/policy"
 )
 
 // NodeConfig configures a node. Client, Store, Logger, Name, Machine, Executors and ScratchDir are required.
@@ -44,8 +43,10 @@ type NodeConfig struct {
 	Name         string
 	Labels       []string
 	Capabilities map[string]string
-	// Terms are the terms on which the node takes tasks.
+	// Terms are the terms on which the node takes tasks, unless others are set at run time.
 	Terms *v1.NodeTerms
+	// GamingTimeout is how long attempts may continue once a user plays on the machine, if by the terms the node drains then.
+	GamingTimeout time.Duration
 	// Sessions returns the live agent sessions on the machine, which each heartbeat reports as capabilities. It may be
 	// nil.
 	Sessions func(context.Context) []string
@@ -161,6 +162,7 @@ type Node struct {
 	gpuLane    bool              // the GPU lane is served
 	presence   *presence.Presence
 	attempts   *taskrunner.Node
+	terms      terms
 	lock       *node.NameLock // nil if the machine has no lock
 	registered bool           // set once, before anything else uses the node
 	unanswered bool           // the server may have a registration that it has not answered; set like registered
@@ -189,7 +191,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 	}
 	ledger := node.NewLedger(cfg.Machine, cfg.MaxParallel)
 	room := newRoom(ledger)
-	n := &Node{cfg: cfg, workspaces: workspace.NewRoot(cfg.ScratchDir, cfg.TempDir), failed: make(chan struct{}), cancel: func() {}, recovered: func(context.Context) {}}
+	n := &Node{cfg: cfg, terms: terms{flags: cfg.Terms, gamingTimeout: cfg.GamingTimeout}, workspaces: workspace.NewRoot(cfg.ScratchDir, cfg.TempDir), failed: make(chan struct{}), cancel: func() {}, recovered: func(context.Context) {}}
 	defer func() {
 		if err != nil {
 			n.Stop()
@@ -218,6 +220,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		Client: cfg.Client, Name: cfg.Name, Incarnation: n.attempts.Incarnation, Logger: cfg.Logger,
 		Snapshot: func(ctx context.Context) *v1.NodeSnapshot {
 			s := figures(ctx)
+			n.terms.apply(s, n.attempts)
 			s.Draining = n.leaving.Load()
 			s.Executors, s.Withheld = n.offered(s.GetExecutors()), n.allWithheld()
 			if id := kept.id.Load(); id != nil {
@@ -431,8 +434,7 @@ func snapshotter(cfg NodeConfig, room *room) func(context.Context) *v1.NodeSnaps
 	if dir == "" {
 		dir = "."
 	}
-	labels := slices.Concat(cfg.Labels, policy.ReservedLabels(cfg.Terms.GetKeptFor()))
-	probe := node.NewProbe(node.ProbeOptions{Dir: dir, Machine: cfg.Machine, Labels: labels, Gaming: cfg.Gaming, Logger: cfg.Logger})
+	probe := node.NewProbe(node.ProbeOptions{Dir: dir, Machine: cfg.Machine, Labels: cfg.Labels, Gaming: cfg.Gaming, Logger: cfg.Logger})
 	machine := machineID()
 	return func(ctx context.Context) *v1.NodeSnapshot {
 		s := probe.Snapshot(ctx)
@@ -442,7 +444,6 @@ func snapshotter(cfg NodeConfig, room *room) func(context.Context) *v1.NodeSnaps
 		s.Machine = machine
 		s.MetricsUrl = cfg.MetricsURL
 		s.Containers = cfg.Containers
-		s.Terms = cfg.Terms
 		if cfg.Support != nil {
 			s.Support = cfg.Support()
 		}

@@ -140,8 +140,9 @@ func (n *Node) join(ctx context.Context) (*historyv1.NodeRecord, error) {
 	}
 }
 
-// obey puts the node into the service state that the registry records.
+// obey puts the node into the service state that the registry records, and sets the terms that it records.
 func (n *Node) obey(record *historyv1.NodeRecord) {
+	n.setTerms(record.GetTerms())
 	if !n.leaving.Load() {
 		n.attempts.Obey(record.GetDrain())
 	}

@@ -62,7 +62,7 @@ func TestHistoriesCoverTheLanguage(t *testing.T) {
 		names.CancelSignal, names.GrantedSignal, names.PartitionReportSignal, names.OrderSignal, names.AskSignal,
 		names.RetryUpdate, names.PauseUpdate, names.ResumeUpdate, names.HoldUpdate, names.ReleaseUpdate,
 		names.CancelTaskUpdate, names.PauseTaskUpdate, names.ResumeTaskUpdate, names.KillTaskUpdate, names.StopTaskUpdate, names.RestartTaskUpdate, names.ApproveUpdate, names.RejectUpdate,
-		names.RegisterUpdate, names.LeaveUpdate, names.DrainUpdate, names.UndrainUpdate, names.RemoveUpdate,
+		names.RegisterUpdate, names.LeaveUpdate, names.DrainUpdate, names.UndrainUpdate, names.TermsUpdate, names.RemoveUpdate,
 	} {
 		wanted[name] = true
 	}

@@ -20,6 +20,10 @@ func conditionFilters() []filter {
 			func(v *view) bool { return v.n.now.active },
 			func(v *view) phrase { return phrase{verb: is, object: v.n.stateObject()} },
 		},
+		{"refusal",
+			func(v *view) bool { return !v.n.now.refuses },
+			func(v *view) phrase { return phrase{verb: is, object: v.n.snap.GetRefusal()} },
+		},
 		{"benched",
 			func(v *view) bool {
 				_, benched := v.n.benchedUntil(v.now)

@@ -38,6 +38,8 @@ func TestFilters(t *testing.T) {
 		"none of any labels": {node: aNode("a", labels("c")), static: true,
 			change: constrained(func(c *v1.Constraints) { c.AnyLabels = []string{"a", "b"} }),
 			reason: "a has none of the labels a, b"},
+		"refuses by its terms": {node: aNode("a", func(s *v1.NodeSnapshot) { s.Refusal = "in use for a game" }), change: func(*historyv1.TaskRequest) {},
+			reason: "a is in use for a game"},
 		"kept for GPUs": {node: aNode("a", gpus(1), keptFor("gpu")), static: true, change: func(*historyv1.TaskRequest) {},
 			reason: "a is kept for tasks that ask for a GPU or tolerate gpu"},
 		"kept for GPUs, and pinned to": {node: aNode("a", gpus(1), keptFor("gpu")), static: true,

@@ -34,6 +34,7 @@ type now struct {
 	// From the snapshot.
 	active          bool
 	gaming          bool
+	refuses         bool // takes no tasks by its terms
 	slots           int
 	milliCores      int64
 	memoryMB        int64
@@ -67,6 +68,7 @@ func (n *node) read(w *Weights) {
 	n.now = now{
 		active:      n.state == v1.NodeActive,
 		gaming:      n.snap.GetGaming(),
+		refuses:     n.snap.GetRefusal() != "",
 		slots:       int(n.snap.GetMaxParallel()),
 		milliCores:  int64(cores) * 1000,
 		memoryMB:    int64(n.snap.GetMemory().GetTotalMb()),

@@ -34,6 +34,11 @@ func (r *Registry) Undrain(ctx context.Context, name string) (*v1.Node, error) {
 	return r.change(ctx, name, names.UndrainUpdate)
 }
 
+// SetTerms sets or clears terms on which a node takes tasks.
+func (r *Registry) SetTerms(ctx context.Context, name string, change *historyv1.NodeTermsChange) (*v1.Node, error) {
+	return r.change(ctx, name, names.TermsUpdate, change)
+}
+
 // Remove deletes the entry of an offline node. It returns ErrState if the node is not offline.
 func (r *Registry) Remove(ctx context.Context, name string) error {
 	return r.update(ctx, name, names.RemoveUpdate)

@@ -2,5 +2,5 @@
 // the node's newest heartbeat. The gateway shows the registry to people, nodes register through it,
 // and control processes build their view of the fleet from it.
 //
-// It may import proto, activities/heartbeat, workflows/dataconverter, workflows/names and the Temporal SDK.
+// It may import proto, activities/heartbeat, workflows/dataconverter, workflows/names, workflows/policy and the Temporal SDK.
 package registry

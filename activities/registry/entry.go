@@ -67,7 +67,7 @@ func (e *Entry) Known() *v1.NodeSnapshot {
 	return e.Record.GetRegistration().GetSnapshot()
 }
 
-// State returns the node's state and the reason for it. silence is the age of the newest heartbeat, or, without a
+// State returns the node's state and the reason for it, or why an active node takes no tasks by its terms. silence is the age of the newest heartbeat, or, without a
 // heartbeat, of the registration. store is the identity of the fleet's store, or "" if unknown. A node that uses
 // another store is stale, because its tasks could not read what other tasks have stored.
 func (e *Entry) State(silence time.Duration, store string) (state, reason string) {
@@ -80,6 +80,8 @@ func (e *Entry) State(silence time.Duration, store string) (state, reason string
 		return v1.NodeStale, "no heartbeat yet"
 	case silence >= e.StaleAfter():
 		return v1.NodeStale, fmt.Sprintf("last heartbeat %s ago", silence.Round(time.Second))
+	case e.Snapshot == nil && e.Record.GetTerms() != nil: // the snapshot of the registration does not have them
+		return v1.NodeStale, "no heartbeat yet"
 	case e.Record.GetDrain() != nil:
 		return v1.NodeDraining, e.Record.GetReason()
 	case e.Snapshot.GetDraining():
@@ -91,7 +93,7 @@ func (e *Entry) State(silence time.Duration, store string) (state, reason string
 	case isTooOld(e.Record.GetRegistration(), historyv1.WrittenDataLevel()):
 		return v1.NodeStale, TooOld
 	}
-	return v1.NodeActive, ""
+	return v1.NodeActive, e.Known().GetRefusal()
 }
 
 // OtherStore is the reason for the state of a node that uses another store than the fleet.

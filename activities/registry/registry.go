@@ -20,6 +20,7 @@ import (
 	historyv1 "switchyard/proto/switchyard/history/v1"
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
+	"switchyard/workflows/policy"
 )
 
 const (
@@ -135,7 +136,7 @@ func (r *Registry) KeptFor(ctx context.Context) ([]string, error) {
 	}
 	var all []string
 	for _, record := range records {
-		all = append(all, record.GetRegistration().GetSnapshot().GetTerms().GetKeptFor()...)
+		all = append(all, policy.TermsInForce(record.GetRegistration().GetSnapshot().GetTerms(), record.GetTerms()).GetKeptFor()...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil

@@ -34,6 +34,7 @@ func View(e *Entry, now time.Time, leader *historyv1.LeaderHeartbeat, store stri
 		Drained:         r.GetDrained(),
 		Snapshot:        s,
 		RestartingUntil: r.GetRestartingUntil(),
+		SetTerms:        setTerms(r.GetTerms()),
 	}
 	n.State, n.Reason = e.State(now.Sub(heard), store)
 	n.Suspicions = leader.GetSuspicions()[r.GetName()]
@@ -62,6 +63,14 @@ func View(e *Entry, now time.Time, leader *historyv1.LeaderHeartbeat, store stri
 		}
 	}
 	return n
+}
+
+// setTerms returns the terms that were set at run time, or nil if all have been cleared.
+func setTerms(t *v1.NodeTerms) *v1.NodeTerms {
+	if proto.Size(t) == 0 {
+		return nil
+	}
+	return t
 }
 
 // amounts returns the totals of a node and what is free of each.

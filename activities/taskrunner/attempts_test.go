@@ -83,6 +83,65 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestRefusalHandsWaitingAttemptsBack checks that a node that refuses tasks lets what runs finish, and that neither a drain nor its end ends the
+// refusal.
+func TestRefusalHandsWaitingAttemptsBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, blocking())
+	running := b.start(t.Context(), request("a"))
+	b.runs("a")
+	b.Room, _ = waitingRoom()
+	waiting := b.start(t.Context(), request("b"))
+	testneeds.Await(t, "both are there", func() bool { return b.live() == 2 })
+	b.BeginRefusal(time.Time{}, "in use for a game")
+	res := waiting.answer()
+	want(t, res, "moved", "draining")
+	if res.GetError() != "node n is in use for a game" {
+		t.Errorf("says %q", res.GetError())
+	}
+	b.BeginDrain(time.Time{}, "")
+	if res := b.start(t.Context(), request("c")).answer(); res.GetError() != "node n is draining" {
+		t.Errorf("says %q", res.GetError())
+	}
+	b.EndDrain()
+	want(t, b.start(t.Context(), request("d")).answer(), "moved", "draining")
+	b.fake.Release("a")
+	want(t, running.answer(), "completed", "")
+}
+
+// TestRefusalWithADeadlineMovesWhatRuns checks the deadline alone, and with a drain that has a later one or none.
+func TestRefusalWithADeadlineMovesWhatRuns(t *testing.T) {
+	t.Parallel()
+	for name, drain := range map[string]func(*bench){
+		"alone":                    func(*bench) {},
+		"with a drain":             func(b *bench) { b.BeginDrain(time.Time{}, "") },
+		"with a drain for an hour": func(b *bench) { b.BeginDrain(time.Now().Add(time.Hour), "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, blocking())
+			e := b.start(t.Context(), request("a"))
+			b.runs("a")
+			b.BeginRefusal(time.Now().Add(50*time.Millisecond), "in use for a game")
+			drain(b)
+			want(t, e.answer(), "moved", "draining")
+		})
+	}
+	t.Run("taken back", func(t *testing.T) {
+		t.Parallel()
+		b := newBench(t, blocking())
+		e := b.start(t.Context(), request("a"))
+		b.runs("a")
+		b.BeginRefusal(time.Now().Add(time.Minute), "in use for a game")
+		timer := b.attempts.drain.deadline
+		b.EndRefusal()
+		timer.Reset(0)
+		time.Sleep(50 * time.Millisecond)
+		b.fake.Release("a")
+		want(t, e.answer(), "completed", "")
+	})
+}
+
 func TestDrainDeadline(t *testing.T) {
 	t.Parallel()
 	for name, deadlines := range map[string][]time.Duration{

@@ -26,11 +26,20 @@ func (d drained) Error() string { return d.why }
 
 // drain is the state of a node's drain. The mutex of the node's attempts guards it.
 type drain struct {
+	// ordered is the drain that people or the stop of the worker have ordered, and byTerms the one by the terms of the node. Each is nil
+	// if there is none.
+	ordered, byTerms *drainOrder
 	// cause is why the drain ends attempts, or nil if the node does not drain.
 	cause error
 	// over is set once the deadline has passed. deadline fires at that time.
 	over     bool
 	deadline *time.Timer
+}
+
+// drainOrder is a drain and why it ends attempts. The zero deadline means that there is none.
+type drainOrder struct {
+	deadline time.Time
+	cause    drained
 }
 
 // Obey applies the drain that the registry holds for the node. A nil drain means that the node accepts attempts.
@@ -52,17 +61,64 @@ func (n *Node) Obey(drain *historyv1.NodeDrain) {
 //
 // A further call sets another deadline. BeginDrain may be called at any time.
 func (n *Node) BeginDrain(deadline time.Time, reason string) {
+	order := &drainOrder{deadline, drained{fmt.Sprintf("node %s is draining", n.Name)}}
+	if reason != "" {
+		order.cause = drained{fmt.Sprintf("node %s is draining: %s", n.Name, reason)}
+	}
 	s := &n.attempts
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drain.cause = drained{fmt.Sprintf("node %s is draining", n.Name)}
-	if reason != "" {
-		s.drain.cause = drained{fmt.Sprintf("node %s is draining: %s", n.Name, reason)}
-	}
+	s.drain.ordered = order
+	s.applyDrain()
+}
+
+// EndDrain lets the node accept attempts again, unless its terms forbid it. An attempt that is already ending still ends.
+func (n *Node) EndDrain() {
+	s := &n.attempts
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drain.ordered = nil
+	s.applyDrain()
+}
+
+// BeginRefusal makes the node hand back attempts as BeginDrain does, except for started ones of a remote type, until EndRefusal is called. refusal is why
+// the node takes none, to follow "is". An ordered drain takes precedence, but an earlier deadline applies.
+func (n *Node) BeginRefusal(deadline time.Time, refusal string) {
+	s := &n.attempts
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drain.byTerms = &drainOrder{deadline, drained{fmt.Sprintf("node %s is %s", n.Name, refusal)}}
+	s.applyDrain()
+}
+
+// EndRefusal lets the node accept attempts again, unless it drains.
+func (n *Node) EndRefusal() {
+	s := &n.attempts
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drain.byTerms = nil
+	s.applyDrain()
+}
+
+// applyDrain applies the orders to the attempts. mu is held.
+func (s *attempts) applyDrain() {
+	s.drain.cause, s.drain.over = nil, false
 	if s.drain.deadline != nil {
 		s.drain.deadline.Stop()
 		s.drain.deadline = nil
 	}
+	order, other := s.drain.ordered, s.drain.byTerms
+	if order == nil {
+		order = other
+	}
+	if order == nil {
+		return
+	}
+	deadline := order.deadline
+	if other != nil && !other.deadline.IsZero() && (deadline.IsZero() || other.deadline.Before(deadline)) {
+		deadline = other.deadline
+	}
+	s.drain.cause = order.cause
 	s.drain.over = !deadline.IsZero() && !time.Now().Before(deadline)
 	if !deadline.IsZero() && !s.drain.over {
 		var timer *time.Timer
@@ -83,21 +139,9 @@ func (n *Node) BeginDrain(deadline time.Time, reason string) {
 // but those that outlive the drain. mu is held.
 func (s *attempts) handBack() {
 	for a := range s.live {
-		if !s.outlivesDrain(a) && (s.drain.over || !a.started || a.isRemote()) {
+		if !s.outlivesDrain(a) && (s.drain.over || !a.started || a.isRemote() && s.drain.ordered != nil) {
 			a.stop(s.drain.cause)
 		}
-	}
-}
-
-// EndDrain lets the node accept attempts again. An attempt that is already ending still ends.
-func (n *Node) EndDrain() {
-	s := &n.attempts
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.drain.cause, s.drain.over = nil, false
-	if s.drain.deadline != nil {
-		s.drain.deadline.Stop()
-		s.drain.deadline = nil
 	}
 }
 

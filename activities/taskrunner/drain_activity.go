@@ -10,6 +10,7 @@ import (
 
 	"switchyard/activities/heartbeat"
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
 )
 
 const (
@@ -20,10 +21,13 @@ const (
 	drainBeatShare = 5
 )
 
-// Service takes a node out of service and puts it back with the activities Drain and Undrain.
+// Service takes a node out of service and puts it back with the activities Drain and Undrain. Its activity Terms sets the terms on which
+// the node takes tasks.
 type Service struct {
 	Client client.Client
 	Node   *Node
+	// SetTerms replaces all terms that are set at run time.
+	SetTerms func(*v1.NodeTerms)
 }
 
 // Drain drains the node and returns when it has no attempt left. The node then stays out of service. Drain is cancelled
@@ -69,6 +73,15 @@ func (s *Service) Undrain(ctx context.Context) error {
 		return err
 	}
 	s.Node.EndDrain()
+	return nil
+}
+
+// Terms sets the terms on which the node takes tasks.
+func (s *Service) Terms(ctx context.Context, terms *v1.NodeTerms) error {
+	if err := s.confirm(ctx); err != nil {
+		return err
+	}
+	s.SetTerms(terms)
 	return nil
 }
 

@@ -116,6 +116,23 @@ func TestRemoteAttemptIsLetGoOrStopped(t *testing.T) {
 	}
 }
 
+// TestRemoteAttemptContinuesOnANodeThatRefusesTasks checks that only a drain lets go of the attempt.
+func TestRemoteAttemptContinuesOnANodeThatRefusesTasks(t *testing.T) {
+	t.Parallel()
+	c := fake.NewCluster()
+	b := newRemoteBench(t, c)
+	e := b.start(t.Context(), remoteRequest("a"))
+	awaitJob(t, c, "it has started", hasStarted)
+	b.BeginRefusal(time.Time{}, "in use for a game")
+	if b.live() != 1 {
+		t.Error("the attempt has ended")
+	}
+	b.BeginDrain(time.Time{}, "")
+	if res := e.answer(); res.GetError() != "node n is draining" {
+		t.Errorf("got %v", res)
+	}
+}
+
 // onlyTheFirst answers the first heartbeat only.
 func onlyTheFirst(n int, _ *historyv1.ExecuteProgress) error {
 	if n == 0 {

@@ -82,7 +82,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 				TempDir: temp, LastingTempDir: n.LocalTempDir,
 				Withheld: virtual.reasons(),
 				Guard:    func(dir string) error { return guards.start(dir, n.Name, s.conn.Fleet) },
-				Name:     n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities), Terms: n.Terms,
+				Name:     n.Name, Labels: n.Labels, Capabilities: facts.Capabilities(n.Capabilities), Terms: n.Terms, GamingTimeout: n.DrainTimeout,
 				Sessions:    func(ctx context.Context) []string { return session.List(ctx, sessions) },
 				Clusters:    s.clusters.Reachable,
 				Support:     newSupport(n, containers),

@@ -20,6 +20,7 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/proto/switchyard/v1/switchyardv1connect"
 	"switchyard/workflows/names"
+	"switchyard/workflows/policy"
 )
 
 // Registry is the node registry. Its methods may be called concurrently and are idempotent. Their errors are those of
@@ -33,6 +34,8 @@ type Registry interface {
 	Drain(ctx context.Context, name string, drain *historyv1.NodeDrain) (*v1.Node, error)
 	// Undrain puts a node back into service.
 	Undrain(ctx context.Context, name string) (*v1.Node, error)
+	// SetTerms sets or clears terms on which a node takes tasks.
+	SetTerms(ctx context.Context, name string, change *historyv1.NodeTermsChange) (*v1.Node, error)
 	// Remove deletes an offline node from the registry.
 	Remove(ctx context.Context, name string) error
 	// RemoveDead deletes a silent node that is known to be dead, and ends the leases of its attempts. It returns how many there
@@ -143,6 +146,24 @@ func (s Service) UndrainNode(ctx context.Context, req *connect.Request[v1.Undrai
 		return err
 	})
 	return connect.NewResponse(&v1.UndrainNodeResponse{Node: n}), err
+}
+
+// SetNodeTerms sets or clears terms on which a node takes tasks.
+func (s Service) SetNodeTerms(ctx context.Context, req *connect.Request[v1.SetNodeTermsRequest]) (*connect.Response[v1.SetNodeTermsResponse], error) {
+	change := &historyv1.NodeTermsChange{Terms: req.Msg.GetTerms(), Clear: req.Msg.GetClear()}
+	switch err := policy.CheckTerms(change.GetTerms()); {
+	case err != nil:
+		return nil, rpcerror.Invalid("%s", err)
+	case !change.GetClear() && proto.Size(change.GetTerms()) == 0:
+		return nil, rpcerror.Invalid("the request sets no terms and clears none")
+	}
+	slices.Sort(change.GetTerms().GetKeptFor())
+	var n *v1.Node
+	err := onNode("set terms of", req.Msg.GetName(), func(name string) (err error) {
+		n, err = s.Registry.SetTerms(ctx, name, change)
+		return err
+	})
+	return connect.NewResponse(&v1.SetNodeTermsResponse{Node: n}), err
 }
 
 // RemoveNode deletes a node from the registry that is offline, or that the caller knows to be dead.

@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) { testneeds.NoLeaks(m) }
 type fakeRegistry struct {
 	nodes map[string]*v1.Node
 	drain *historyv1.NodeDrain
+	terms *historyv1.NodeTermsChange
 	err   error // error of every call if set
 }
 
@@ -57,6 +59,11 @@ func (f *fakeRegistry) Undrain(ctx context.Context, name string) (*v1.Node, erro
 		n.State = v1.NodeActive
 	}
 	return n, err
+}
+
+func (f *fakeRegistry) SetTerms(ctx context.Context, name string, change *historyv1.NodeTermsChange) (*v1.Node, error) {
+	f.terms = change
+	return f.Get(ctx, name)
 }
 
 func (f *fakeRegistry) RemoveDead(ctx context.Context, name string) (int, error) {
@@ -173,5 +180,30 @@ func TestNodesHideRunsFromUsers(t *testing.T) {
 	}
 	if node.GetSnapshot().GetRunning()[0].GetRunId() != "ci-0k" {
 		t.Error("the node itself was changed")
+	}
+}
+
+func TestTermsOfANodeAreSet(t *testing.T) {
+	t.Parallel()
+	known := &fakeRegistry{nodes: map[string]*v1.Node{"n": {Name: "n"}}}
+	s := Service{Registry: known, Now: time.Now}
+	for _, test := range []struct {
+		req  *v1.SetNodeTermsRequest
+		code connect.Code // 0 if the request is accepted
+	}{
+		{&v1.SetNodeTermsRequest{Name: "n", Terms: &v1.NodeTerms{KeptFor: []string{"label=a", "gpu"}, WhileGaming: "refuse"}}, 0},
+		{&v1.SetNodeTermsRequest{Name: "n", Clear: true}, 0},
+		{&v1.SetNodeTermsRequest{Name: "n", Terms: &v1.NodeTerms{}}, connect.CodeInvalidArgument},
+		{&v1.SetNodeTermsRequest{Name: "n", Terms: &v1.NodeTerms{Hours: []string{"night"}}}, connect.CodeInvalidArgument},
+		{&v1.SetNodeTermsRequest{Name: "other", Clear: true}, connect.CodeNotFound},
+	} {
+		known.terms = nil
+		_, err := s.SetNodeTerms(t.Context(), connect.NewRequest(test.req))
+		if (err == nil) != (test.code == 0) || err != nil && rpcerror.CodeOf(err) != test.code {
+			t.Errorf("%v: %v", test.req, err)
+		}
+		if test.code == 0 && (known.terms.GetClear() != test.req.GetClear() || !slices.IsSorted(known.terms.GetTerms().GetKeptFor())) {
+			t.Errorf("%v: %v", test.req, known.terms)
+		}
 	}
 }

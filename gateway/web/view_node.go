@@ -160,8 +160,8 @@ func (v nodeView) Facts() []fact {
 	if slices.Contains(v.GetExecutors(), v1.TypeContainer) {
 		facts = append(facts, fact{"Containers may", containerRights(s.GetContainers())})
 	}
-	if taints := s.GetTerms().GetKeptFor(); len(taints) > 0 {
-		facts = append(facts, fact{"Kept for tasks that ask for, or tolerate", strings.Join(taints, ", ")})
+	for _, row := range words.Terms(s.GetTerms(), v.GetSetTerms()) {
+		facts = append(facts, fact{strings.ToUpper(row[0][:1]) + row[0][1:], row[1]})
 	}
 	if s.GetGaming() {
 		facts = append(facts, fact{"Gaming", "a user is playing on the machine, so its GPUs are in use"})

@@ -9,5 +9,5 @@
 //	   └──────────────────── offline <────────────────────────────────────────┘
 //	                            └── remove, or 7 days ──> forgotten
 //
-// It imports proto, workflows/names, workflows/options and workflows/phrase, and of Temporal only what workflow code may.
+// It imports proto, workflows/names, workflows/options, workflows/phrase and workflows/policy, and of Temporal only what workflow code may.
 package node

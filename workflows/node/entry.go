@@ -108,6 +108,7 @@ func (e *entry) attend(ctx workflow.Context) error {
 	heartbeat := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, heartbeatOptions(e.name, after)),
 		names.HeartbeatActivity, &historyv1.NodeInput{Name: e.name, Incarnation: e.record.GetRegistration().GetIncarnation()})
 	workflow.Go(ctx, e.order)
+	workflow.Go(ctx, e.orderTerms)
 	if err := workflow.Await(ctx, func() bool {
 		return heartbeat.IsReady() || e.registrations != registration || !e.live() || e.tooLong(ctx)
 	}); err != nil {
@@ -159,6 +160,21 @@ func (e *entry) order(ctx workflow.Context) {
 		e.record.Drained = true
 		if err := e.save(ctx); err != nil {
 			workflow.GetLogger(ctx).Warn("could not save the record of the node", "error", err)
+		}
+	}
+}
+
+// orderTerms gives the worker the terms that are set at run time, as in the record. Terms that this execution has taken over may not
+// have arrived.
+func (e *entry) orderTerms(ctx workflow.Context) {
+	opts := orderOptions(e.name, offlineAfter(e.record.GetRegistration()))
+	opts.Summary = "terms of node " + e.name
+	ctx = workflow.WithActivityOptions(ctx, opts)
+	var told *v1.NodeTerms
+	for workflow.Await(ctx, func() bool { return e.record.GetTerms() != told }) == nil {
+		told = e.record.GetTerms()
+		if err := workflow.ExecuteActivity(ctx, names.TermsActivity, told).Get(ctx, nil); err != nil {
+			workflow.GetLogger(ctx).Warn("could not set the terms of the node", "error", err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
@@ -41,5 +43,23 @@ func TestEntryOfALiveNodeContinuesAsNew(t *testing.T) {
 	env.ExecuteWorkflow(names.NodeWorkflow, &historyv1.NodeInput{Name: "n1"})
 	if err := env.GetWorkflowError(); !workflow.IsContinueAsNewError(err) {
 		t.Errorf("the workflow ends with %v", err)
+	}
+}
+
+// TestTermsAreRefusedForAnOldWorker checks that a worker that reports no terms is not sent any.
+func TestTermsAreRefusedForAnOldWorker(t *testing.T) {
+	t.Parallel()
+	e := &entry{name: "n1", record: &historyv1.NodeRecord{}}
+	change := &historyv1.NodeTermsChange{Clear: true}
+	if err := e.maySetTerms(nil, change); err == nil || !strings.Contains(err.Error(), "is not registered") {
+		t.Errorf("before it registers: %v", err)
+	}
+	e.record.Registration = &historyv1.NodeRegistration{Snapshot: &v1.NodeSnapshot{}}
+	if err := e.maySetTerms(nil, change); err == nil || !strings.Contains(err.Error(), "too old") {
+		t.Errorf("an old worker: %v", err)
+	}
+	e.record.Registration.Snapshot.Terms = &v1.NodeTerms{}
+	if err := e.maySetTerms(nil, change); err != nil {
+		t.Errorf("a new worker: %v", err)
 	}
 }

@@ -14,9 +14,10 @@ import (
 	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 	"switchyard/workflows/phrase"
+	"switchyard/workflows/policy"
 )
 
-// listen registers the handlers of the updates register, leave, restart, drain, undrain and remove.
+// listen registers the handlers of the updates register, leave, restart, drain, undrain, terms and remove.
 func (e *entry) listen(ctx workflow.Context) error {
 	set := func(name string, handler, validator any) error {
 		return workflow.SetUpdateHandlerWithOptions(ctx, name, handler, workflow.UpdateHandlerOptions{Validator: validator})
@@ -34,6 +35,9 @@ func (e *entry) listen(ctx workflow.Context) error {
 		return err
 	}
 	if err := set(names.UndrainUpdate, e.undrain, func(workflow.Context) error { return e.present() }); err != nil {
+		return err
+	}
+	if err := set(names.TermsUpdate, e.setTerms, e.maySetTerms); err != nil {
 		return err
 	}
 	return set(names.RemoveUpdate, e.remove, e.mayRemove)
@@ -160,6 +164,30 @@ func (e *entry) undrain(ctx workflow.Context) error {
 	if e.live() {
 		e.become(ctx, v1.NodeActive, "")
 	}
+	return e.save(ctx)
+}
+
+// maySetTerms refuses terms for a worker that knows none.
+func (e *entry) maySetTerms(_ workflow.Context, change *historyv1.NodeTermsChange) error {
+	if change == nil {
+		return stateError("terms of node %s: the request is missing", e.name)
+	}
+	if err := e.present(); err != nil {
+		return err
+	}
+	if e.record.GetRegistration().GetSnapshot().GetTerms() == nil {
+		return stateError("the worker of node %s is too old to change its terms; start it with the version of the gateways", e.name)
+	}
+	return nil
+}
+
+// setTerms also applies to an offline node, which then comes back with these terms.
+func (e *entry) setTerms(ctx workflow.Context, change *historyv1.NodeTermsChange) error {
+	before := e.record.GetTerms()
+	if change.GetClear() {
+		before = nil
+	}
+	e.record.Terms = policy.ChangeTerms(before, change.GetTerms())
 	return e.save(ctx)
 }
 

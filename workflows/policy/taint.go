@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -61,14 +60,6 @@ func KeptFrom(keptFor []string, c *v1.Constraints, hasGPUs bool) []string {
 		}
 	}
 	return from
-}
-
-// CheckTaint returns an error if a node cannot be kept for this.
-func CheckTaint(taint string) error {
-	if label := labelOf(taint); taint == GPUTaint || IsLabel(label) {
-		return nil
-	}
-	return fmt.Errorf("%q: a node is kept for %s, or for %sLABEL", taint, GPUTaint, labelPrefix)
 }
 
 // IsLabel reports whether a node can be reserved for a label.

@@ -85,7 +85,9 @@ type NodeSnapshot struct {
 	// What else of a task's needs the node can meet. Absent if the worker does not report it.
 	Support *TaskSupport `protobuf:"bytes,28,opt,name=support,proto3" json:"support,omitempty"`
 	// Terms on which the node takes tasks. Absent if the worker does not report them.
-	Terms         *NodeTerms `protobuf:"bytes,29,opt,name=terms,proto3" json:"terms,omitempty"`
+	Terms *NodeTerms `protobuf:"bytes,29,opt,name=terms,proto3" json:"terms,omitempty"`
+	// Why the node takes no tasks now by its terms, for people, to follow "is"; empty if it does.
+	Refusal       string `protobuf:"bytes,30,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -323,12 +325,28 @@ func (x *NodeSnapshot) GetTerms() *NodeTerms {
 	return nil
 }
 
+func (x *NodeSnapshot) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
 // NodeTerms are the terms on which a node takes tasks.
 type NodeTerms struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What the node is kept for, sorted: "gpu", and "label=" followed by a label. The node takes only tasks that ask for
 	// each of these or tolerate it. Empty means that it takes every task.
-	KeptFor       []string `protobuf:"bytes,1,rep,name=kept_for,json=keptFor,proto3" json:"kept_for,omitempty"`
+	// Where terms are set, "none" alone stands for nothing.
+	KeptFor []string `protobuf:"bytes,1,rep,name=kept_for,json=keptFor,proto3" json:"kept_for,omitempty"`
+	// What the node does while a user plays on its machine. finish: it takes tasks, but none with GPUs or avoidGaming.
+	// refuse: it takes none; what runs may finish. drain: as refuse, and what runs moves after the drain time-out of the
+	// worker. Empty means finish.
+	WhileGaming string `protobuf:"bytes,2,opt,name=while_gaming,json=whileGaming,proto3" json:"while_gaming,omitempty"`
+	// When the node takes tasks, such as "Mon-Fri 19:00-07:00 Europe/Berlin": days (default all), times, and a time zone
+	// (default that of the machine). What runs at the end may finish. Empty means always. Where terms are set, "always"
+	// alone stands for that.
+	Hours         []string `protobuf:"bytes,3,rep,name=hours,proto3" json:"hours,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -366,6 +384,20 @@ func (*NodeTerms) Descriptor() ([]byte, []int) {
 func (x *NodeTerms) GetKeptFor() []string {
 	if x != nil {
 		return x.KeptFor
+	}
+	return nil
+}
+
+func (x *NodeTerms) GetWhileGaming() string {
+	if x != nil {
+		return x.WhileGaming
+	}
+	return ""
+}
+
+func (x *NodeTerms) GetHours() []string {
+	if x != nil {
+		return x.Hours
 	}
 	return nil
 }
@@ -1489,7 +1521,7 @@ type Node struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// State of the node: active, stale, draining, restarting or offline.
 	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	// Why the node is in this state, in one line; empty if it is active.
+	// Why the node is in this state, in one line. For an active node, why it takes no tasks now by its terms, or empty.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Labels, sorted.
 	Labels []string `protobuf:"bytes,4,rep,name=labels,proto3" json:"labels,omitempty"`
@@ -1536,8 +1568,10 @@ type Node struct {
 	// Until when the next worker of a restarting node is awaited, which continues the attempts that this one has left
 	// running; absent in any other state.
 	RestartingUntil *timestamppb.Timestamp `protobuf:"bytes,24,opt,name=restarting_until,json=restartingUntil,proto3" json:"restarting_until,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Terms set at run time, which replace those of the worker's flags. Absent if none are.
+	SetTerms      *NodeTerms `protobuf:"bytes,25,opt,name=set_terms,json=setTerms,proto3" json:"set_terms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
@@ -1738,6 +1772,13 @@ func (x *Node) GetRestartingUntil() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Node) GetSetTerms() *NodeTerms {
+	if x != nil {
+		return x.SetTerms
+	}
+	return nil
+}
+
 // NodeNeighbor is the share of a machine held by the attempts of another node on the same machine.
 type NodeNeighbor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1870,8 +1911,7 @@ var File_switchyard_v1_node_proto protoreflect.FileDescriptor
 
 const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\n" +
-	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe6\n" +
-	"\n" +
+	"\x18switchyard/v1/node.proto\x12\rswitchyard.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x80\v\n" +
 	"\fNodeSnapshot\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x1a\n" +
@@ -1905,15 +1945,18 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\x06claims\x18\x1a \x01(\v2\x1b.switchyard.v1.ClaimFiguresR\x06claims\x12E\n" +
 	"\bwithheld\x18\x1b \x03(\v2).switchyard.v1.NodeSnapshot.WithheldEntryR\bwithheld\x124\n" +
 	"\asupport\x18\x1c \x01(\v2\x1a.switchyard.v1.TaskSupportR\asupport\x12.\n" +
-	"\x05terms\x18\x1d \x01(\v2\x18.switchyard.v1.NodeTermsR\x05terms\x1a?\n" +
+	"\x05terms\x18\x1d \x01(\v2\x18.switchyard.v1.NodeTermsR\x05terms\x12\x18\n" +
+	"\arefusal\x18\x1e \x01(\tR\arefusal\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a;\n" +
 	"\rWithheldEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"&\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x7f\n" +
 	"\tNodeTerms\x12\x19\n" +
-	"\bkept_for\x18\x01 \x03(\tR\akeptFor\"\xf4\x02\n" +
+	"\bkept_for\x18\x01 \x03(\tR\akeptFor\x12A\n" +
+	"\fwhile_gaming\x18\x02 \x01(\tB\x1e\xbaH\x1br\x19R\x00R\x06finishR\x06refuseR\x05drainR\vwhileGaming\x12\x14\n" +
+	"\x05hours\x18\x03 \x03(\tR\x05hours\"\xf4\x02\n" +
 	"\fClaimFigures\x120\n" +
 	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x19\n" +
 	"\btaken_up\x18\x02 \x01(\x05R\atakenUp\x12<\n" +
@@ -2013,7 +2056,7 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"\atimeout\x18\f \x01(\v2\x19.google.protobuf.DurationR\atimeout\x121\n" +
 	"\bgpu_part\x18\x0e \x01(\v2\x16.switchyard.v1.GpuPartR\agpuPartB\f\n" +
 	"\n" +
-	"_numa_node\"\xb9\t\n" +
+	"_numa_node\"\xf0\t\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12I\n" +
 	"\x05state\x18\x02 \x01(\tB3\xbaH0r.R\x06activeR\x05staleR\bdrainingR\n" +
@@ -2044,7 +2087,8 @@ const file_switchyard_v1_node_proto_rawDesc = "" +
 	"suspicions\x18\x16 \x01(\x05R\n" +
 	"suspicions\x129\n" +
 	"\tneighbors\x18\x17 \x03(\v2\x1b.switchyard.v1.NodeNeighborR\tneighbors\x12E\n" +
-	"\x10restarting_until\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\x0frestartingUntil\x1a?\n" +
+	"\x10restarting_until\x18\x18 \x01(\v2\x1a.google.protobuf.TimestampR\x0frestartingUntil\x125\n" +
+	"\tset_terms\x18\x19 \x01(\v2\x18.switchyard.v1.NodeTermsR\bsetTerms\x1a?\n" +
 	"\x11CapabilitiesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"i\n" +
@@ -2135,11 +2179,12 @@ var file_switchyard_v1_node_proto_depIdxs = []int32{
 	0,  // 34: switchyard.v1.Node.snapshot:type_name -> switchyard.v1.NodeSnapshot
 	16, // 35: switchyard.v1.Node.neighbors:type_name -> switchyard.v1.NodeNeighbor
 	22, // 36: switchyard.v1.Node.restarting_until:type_name -> google.protobuf.Timestamp
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	1,  // 37: switchyard.v1.Node.set_terms:type_name -> switchyard.v1.NodeTerms
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_proto_init() }

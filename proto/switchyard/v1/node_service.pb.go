@@ -447,6 +447,116 @@ func (x *UndrainNodeResponse) GetNode() *Node {
 	return nil
 }
 
+// SetNodeTermsRequest sets terms of a node.
+type SetNodeTermsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the node.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Terms to set. Terms that are empty stay as they are.
+	Terms *NodeTerms `protobuf:"bytes,2,opt,name=terms,proto3" json:"terms,omitempty"`
+	// Whether all terms that were set before are cleared first. The terms of the worker's flags then apply again.
+	Clear         bool `protobuf:"varint,3,opt,name=clear,proto3" json:"clear,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetNodeTermsRequest) Reset() {
+	*x = SetNodeTermsRequest{}
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetNodeTermsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetNodeTermsRequest) ProtoMessage() {}
+
+func (x *SetNodeTermsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetNodeTermsRequest.ProtoReflect.Descriptor instead.
+func (*SetNodeTermsRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *SetNodeTermsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SetNodeTermsRequest) GetTerms() *NodeTerms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+func (x *SetNodeTermsRequest) GetClear() bool {
+	if x != nil {
+		return x.Clear
+	}
+	return false
+}
+
+// SetNodeTermsResponse holds the node with its new terms.
+type SetNodeTermsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node.
+	Node          *Node `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetNodeTermsResponse) Reset() {
+	*x = SetNodeTermsResponse{}
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetNodeTermsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetNodeTermsResponse) ProtoMessage() {}
+
+func (x *SetNodeTermsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetNodeTermsResponse.ProtoReflect.Descriptor instead.
+func (*SetNodeTermsResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *SetNodeTermsResponse) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
 // RemoveNodeRequest names the node to remove.
 type RemoveNodeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -461,7 +571,7 @@ type RemoveNodeRequest struct {
 
 func (x *RemoveNodeRequest) Reset() {
 	*x = RemoveNodeRequest{}
-	mi := &file_switchyard_v1_node_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -473,7 +583,7 @@ func (x *RemoveNodeRequest) String() string {
 func (*RemoveNodeRequest) ProtoMessage() {}
 
 func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_service_proto_msgTypes[8]
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -486,7 +596,7 @@ func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*RemoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RemoveNodeRequest) GetName() string {
@@ -514,7 +624,7 @@ type RemoveNodeResponse struct {
 
 func (x *RemoveNodeResponse) Reset() {
 	*x = RemoveNodeResponse{}
-	mi := &file_switchyard_v1_node_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -526,7 +636,7 @@ func (x *RemoveNodeResponse) String() string {
 func (*RemoveNodeResponse) ProtoMessage() {}
 
 func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_service_proto_msgTypes[9]
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -539,7 +649,7 @@ func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RemoveNodeResponse) GetLostAttempts() int32 {
@@ -560,7 +670,7 @@ type GetNodeWorkersRequest struct {
 
 func (x *GetNodeWorkersRequest) Reset() {
 	*x = GetNodeWorkersRequest{}
-	mi := &file_switchyard_v1_node_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -572,7 +682,7 @@ func (x *GetNodeWorkersRequest) String() string {
 func (*GetNodeWorkersRequest) ProtoMessage() {}
 
 func (x *GetNodeWorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_service_proto_msgTypes[10]
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -585,7 +695,7 @@ func (x *GetNodeWorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNodeWorkersRequest.ProtoReflect.Descriptor instead.
 func (*GetNodeWorkersRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetNodeWorkersRequest) GetName() string {
@@ -624,7 +734,7 @@ type GetNodeWorkersResponse struct {
 
 func (x *GetNodeWorkersResponse) Reset() {
 	*x = GetNodeWorkersResponse{}
-	mi := &file_switchyard_v1_node_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -636,7 +746,7 @@ func (x *GetNodeWorkersResponse) String() string {
 func (*GetNodeWorkersResponse) ProtoMessage() {}
 
 func (x *GetNodeWorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_node_service_proto_msgTypes[11]
+	mi := &file_switchyard_v1_node_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -649,7 +759,7 @@ func (x *GetNodeWorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNodeWorkersResponse.ProtoReflect.Descriptor instead.
 func (*GetNodeWorkersResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_v1_node_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetNodeWorkersResponse) GetAddress() string {
@@ -751,6 +861,12 @@ const file_switchyard_v1_node_service_proto_rawDesc = "" +
 	"\x12UndrainNodeRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\">\n" +
 	"\x13UndrainNodeResponse\x12'\n" +
+	"\x04node\x18\x01 \x01(\v2\x13.switchyard.v1.NodeR\x04node\"x\n" +
+	"\x13SetNodeTermsRequest\x12\x1b\n" +
+	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12.\n" +
+	"\x05terms\x18\x02 \x01(\v2\x18.switchyard.v1.NodeTermsR\x05terms\x12\x14\n" +
+	"\x05clear\x18\x03 \x01(\bR\x05clear\"?\n" +
+	"\x14SetNodeTermsResponse\x12'\n" +
 	"\x04node\x18\x01 \x01(\v2\x13.switchyard.v1.NodeR\x04node\"D\n" +
 	"\x11RemoveNodeRequest\x12\x1b\n" +
 	"\x04name\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x04name\x12\x12\n" +
@@ -774,12 +890,13 @@ const file_switchyard_v1_node_service_proto_rawDesc = "" +
 	" \x03(\v2\x1a.switchyard.v1.ActiveClaimR\factiveClaims\x1aB\n" +
 	"\x14ClaimedByStatusEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x012\xfd\x05\n" +
+	"\x05value\x18\x02 \x01(\x05R\x05value:\x028\x012\x88\a\n" +
 	"\vNodeService\x12l\n" +
 	"\tListNodes\x12\x1f.switchyard.v1.ListNodesRequest\x1a .switchyard.v1.ListNodesResponse\"\x1c\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\v\x12\t/v1/nodes\x90\x02\x01\x12s\n" +
 	"\aGetNode\x12\x1d.switchyard.v1.GetNodeRequest\x1a\x1e.switchyard.v1.GetNodeResponse\")\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x18b\x04node\x12\x10/v1/nodes/{name}\x90\x02\x01\x12\x7f\n" +
 	"\tDrainNode\x12\x1f.switchyard.v1.DrainNodeRequest\x1a .switchyard.v1.DrainNodeResponse\"/\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02!:\x01*b\x04node\"\x16/v1/nodes/{name}/drain\x12\x87\x01\n" +
-	"\vUndrainNode\x12!.switchyard.v1.UndrainNodeRequest\x1a\".switchyard.v1.UndrainNodeResponse\"1\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02#:\x01*b\x04node\"\x18/v1/nodes/{name}/undrain\x12\x8a\x01\n" +
+	"\vUndrainNode\x12!.switchyard.v1.UndrainNodeRequest\x1a\".switchyard.v1.UndrainNodeResponse\"1\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02#:\x01*b\x04node\"\x18/v1/nodes/{name}/undrain\x12\x88\x01\n" +
+	"\fSetNodeTerms\x12\".switchyard.v1.SetNodeTermsRequest\x1a#.switchyard.v1.SetNodeTermsResponse\"/\x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02!:\x01*b\x04node\"\x16/v1/nodes/{name}/terms\x12\x8a\x01\n" +
 	"\x0eGetNodeWorkers\x12$.switchyard.v1.GetNodeWorkersRequest\x1a%.switchyard.v1.GetNodeWorkersResponse\"+\x82\x85\x19\x04\b\x01\x10\x01\x82\xd3\xe4\x93\x02\x1a\x12\x18/v1/nodes/{name}/workers\x90\x02\x01\x12s\n" +
 	"\n" +
 	"RemoveNode\x12 .switchyard.v1.RemoveNodeRequest\x1a!.switchyard.v1.RemoveNodeResponse\" \x82\x85\x19\x04\b\x02\x10\x03\x82\xd3\xe4\x93\x02\x12*\x10/v1/nodes/{name}B-Z+switchyard/proto/switchyard/v1;switchyardv1b\x06proto3"
@@ -796,7 +913,7 @@ func file_switchyard_v1_node_service_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_node_service_proto_rawDescData
 }
 
-var file_switchyard_v1_node_service_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_switchyard_v1_node_service_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_switchyard_v1_node_service_proto_goTypes = []any{
 	(*ListNodesRequest)(nil),       // 0: switchyard.v1.ListNodesRequest
 	(*ListNodesResponse)(nil),      // 1: switchyard.v1.ListNodesResponse
@@ -806,44 +923,51 @@ var file_switchyard_v1_node_service_proto_goTypes = []any{
 	(*DrainNodeResponse)(nil),      // 5: switchyard.v1.DrainNodeResponse
 	(*UndrainNodeRequest)(nil),     // 6: switchyard.v1.UndrainNodeRequest
 	(*UndrainNodeResponse)(nil),    // 7: switchyard.v1.UndrainNodeResponse
-	(*RemoveNodeRequest)(nil),      // 8: switchyard.v1.RemoveNodeRequest
-	(*RemoveNodeResponse)(nil),     // 9: switchyard.v1.RemoveNodeResponse
-	(*GetNodeWorkersRequest)(nil),  // 10: switchyard.v1.GetNodeWorkersRequest
-	(*GetNodeWorkersResponse)(nil), // 11: switchyard.v1.GetNodeWorkersResponse
-	nil,                            // 12: switchyard.v1.GetNodeWorkersResponse.ClaimedByStatusEntry
-	(*Node)(nil),                   // 13: switchyard.v1.Node
-	(*durationpb.Duration)(nil),    // 14: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 15: google.protobuf.Timestamp
-	(*ActiveClaim)(nil),            // 16: switchyard.v1.ActiveClaim
+	(*SetNodeTermsRequest)(nil),    // 8: switchyard.v1.SetNodeTermsRequest
+	(*SetNodeTermsResponse)(nil),   // 9: switchyard.v1.SetNodeTermsResponse
+	(*RemoveNodeRequest)(nil),      // 10: switchyard.v1.RemoveNodeRequest
+	(*RemoveNodeResponse)(nil),     // 11: switchyard.v1.RemoveNodeResponse
+	(*GetNodeWorkersRequest)(nil),  // 12: switchyard.v1.GetNodeWorkersRequest
+	(*GetNodeWorkersResponse)(nil), // 13: switchyard.v1.GetNodeWorkersResponse
+	nil,                            // 14: switchyard.v1.GetNodeWorkersResponse.ClaimedByStatusEntry
+	(*Node)(nil),                   // 15: switchyard.v1.Node
+	(*durationpb.Duration)(nil),    // 16: google.protobuf.Duration
+	(*NodeTerms)(nil),              // 17: switchyard.v1.NodeTerms
+	(*timestamppb.Timestamp)(nil),  // 18: google.protobuf.Timestamp
+	(*ActiveClaim)(nil),            // 19: switchyard.v1.ActiveClaim
 }
 var file_switchyard_v1_node_service_proto_depIdxs = []int32{
-	13, // 0: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
-	13, // 1: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
-	14, // 2: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
-	13, // 3: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
-	13, // 4: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
-	15, // 5: switchyard.v1.GetNodeWorkersResponse.observed_at:type_name -> google.protobuf.Timestamp
-	15, // 6: switchyard.v1.GetNodeWorkersResponse.since:type_name -> google.protobuf.Timestamp
-	12, // 7: switchyard.v1.GetNodeWorkersResponse.claimed_by_status:type_name -> switchyard.v1.GetNodeWorkersResponse.ClaimedByStatusEntry
-	15, // 8: switchyard.v1.GetNodeWorkersResponse.last_activity_at:type_name -> google.protobuf.Timestamp
-	16, // 9: switchyard.v1.GetNodeWorkersResponse.active_claims:type_name -> switchyard.v1.ActiveClaim
-	0,  // 10: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
-	2,  // 11: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
-	4,  // 12: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
-	6,  // 13: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
-	10, // 14: switchyard.v1.NodeService.GetNodeWorkers:input_type -> switchyard.v1.GetNodeWorkersRequest
-	8,  // 15: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
-	1,  // 16: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
-	3,  // 17: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
-	5,  // 18: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
-	7,  // 19: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
-	11, // 20: switchyard.v1.NodeService.GetNodeWorkers:output_type -> switchyard.v1.GetNodeWorkersResponse
-	9,  // 21: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
-	16, // [16:22] is the sub-list for method output_type
-	10, // [10:16] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	15, // 0: switchyard.v1.ListNodesResponse.items:type_name -> switchyard.v1.Node
+	15, // 1: switchyard.v1.GetNodeResponse.node:type_name -> switchyard.v1.Node
+	16, // 2: switchyard.v1.DrainNodeRequest.deadline:type_name -> google.protobuf.Duration
+	15, // 3: switchyard.v1.DrainNodeResponse.node:type_name -> switchyard.v1.Node
+	15, // 4: switchyard.v1.UndrainNodeResponse.node:type_name -> switchyard.v1.Node
+	17, // 5: switchyard.v1.SetNodeTermsRequest.terms:type_name -> switchyard.v1.NodeTerms
+	15, // 6: switchyard.v1.SetNodeTermsResponse.node:type_name -> switchyard.v1.Node
+	18, // 7: switchyard.v1.GetNodeWorkersResponse.observed_at:type_name -> google.protobuf.Timestamp
+	18, // 8: switchyard.v1.GetNodeWorkersResponse.since:type_name -> google.protobuf.Timestamp
+	14, // 9: switchyard.v1.GetNodeWorkersResponse.claimed_by_status:type_name -> switchyard.v1.GetNodeWorkersResponse.ClaimedByStatusEntry
+	18, // 10: switchyard.v1.GetNodeWorkersResponse.last_activity_at:type_name -> google.protobuf.Timestamp
+	19, // 11: switchyard.v1.GetNodeWorkersResponse.active_claims:type_name -> switchyard.v1.ActiveClaim
+	0,  // 12: switchyard.v1.NodeService.ListNodes:input_type -> switchyard.v1.ListNodesRequest
+	2,  // 13: switchyard.v1.NodeService.GetNode:input_type -> switchyard.v1.GetNodeRequest
+	4,  // 14: switchyard.v1.NodeService.DrainNode:input_type -> switchyard.v1.DrainNodeRequest
+	6,  // 15: switchyard.v1.NodeService.UndrainNode:input_type -> switchyard.v1.UndrainNodeRequest
+	8,  // 16: switchyard.v1.NodeService.SetNodeTerms:input_type -> switchyard.v1.SetNodeTermsRequest
+	12, // 17: switchyard.v1.NodeService.GetNodeWorkers:input_type -> switchyard.v1.GetNodeWorkersRequest
+	10, // 18: switchyard.v1.NodeService.RemoveNode:input_type -> switchyard.v1.RemoveNodeRequest
+	1,  // 19: switchyard.v1.NodeService.ListNodes:output_type -> switchyard.v1.ListNodesResponse
+	3,  // 20: switchyard.v1.NodeService.GetNode:output_type -> switchyard.v1.GetNodeResponse
+	5,  // 21: switchyard.v1.NodeService.DrainNode:output_type -> switchyard.v1.DrainNodeResponse
+	7,  // 22: switchyard.v1.NodeService.UndrainNode:output_type -> switchyard.v1.UndrainNodeResponse
+	9,  // 23: switchyard.v1.NodeService.SetNodeTerms:output_type -> switchyard.v1.SetNodeTermsResponse
+	13, // 24: switchyard.v1.NodeService.GetNodeWorkers:output_type -> switchyard.v1.GetNodeWorkersResponse
+	11, // 25: switchyard.v1.NodeService.RemoveNode:output_type -> switchyard.v1.RemoveNodeResponse
+	19, // [19:26] is the sub-list for method output_type
+	12, // [12:19] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_node_service_proto_init() }
@@ -859,7 +983,7 @@ func file_switchyard_v1_node_service_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_node_service_proto_rawDesc), len(file_switchyard_v1_node_service_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -110,7 +110,10 @@ type NodeRecord struct {
 	// Until when the next worker of a restarting node is awaited; absent in any other state.
 	RestartingUntil *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=restarting_until,json=restartingUntil,proto3" json:"restarting_until,omitempty"`
 	// Number of attempts that run on a restarting node without its worker.
-	Kept          int32 `protobuf:"varint,10,opt,name=kept,proto3" json:"kept,omitempty"`
+	Kept int32 `protobuf:"varint,10,opt,name=kept,proto3" json:"kept,omitempty"`
+	// Terms set at run time; they stay in force, across restarts too, until they are cleared. Absent if none were ever
+	// set.
+	Terms         *v1.NodeTerms `protobuf:"bytes,11,opt,name=terms,proto3" json:"terms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -213,6 +216,13 @@ func (x *NodeRecord) GetKept() int32 {
 		return x.Kept
 	}
 	return 0
+}
+
+func (x *NodeRecord) GetTerms() *v1.NodeTerms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
 }
 
 // NodeRegistration is what a worker reports when it starts: the argument of the update `register` of the workflow
@@ -403,6 +413,61 @@ func (x *NodeDrain) GetBy() string {
 	return ""
 }
 
+// NodeTermsChange sets terms of a node: the argument of the update `terms` of the workflow `Node`.
+type NodeTermsChange struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Terms to set. Terms that are empty stay as they are.
+	Terms *v1.NodeTerms `protobuf:"bytes,1,opt,name=terms,proto3" json:"terms,omitempty"`
+	// Whether all terms that were set before are cleared first.
+	Clear         bool `protobuf:"varint,2,opt,name=clear,proto3" json:"clear,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NodeTermsChange) Reset() {
+	*x = NodeTermsChange{}
+	mi := &file_switchyard_history_v1_node_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NodeTermsChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NodeTermsChange) ProtoMessage() {}
+
+func (x *NodeTermsChange) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_node_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NodeTermsChange.ProtoReflect.Descriptor instead.
+func (*NodeTermsChange) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_node_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *NodeTermsChange) GetTerms() *v1.NodeTerms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+func (x *NodeTermsChange) GetClear() bool {
+	if x != nil {
+		return x.Clear
+	}
+	return false
+}
+
 // NodeRestart says that a worker has stopped and left attempts running for the next worker of the node: the argument of
 // the update `restart` of the workflow `Node`.
 type NodeRestart struct {
@@ -421,7 +486,7 @@ type NodeRestart struct {
 
 func (x *NodeRestart) Reset() {
 	*x = NodeRestart{}
-	mi := &file_switchyard_history_v1_node_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_node_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +498,7 @@ func (x *NodeRestart) String() string {
 func (*NodeRestart) ProtoMessage() {}
 
 func (x *NodeRestart) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_node_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_node_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +511,7 @@ func (x *NodeRestart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRestart.ProtoReflect.Descriptor instead.
 func (*NodeRestart) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_node_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_history_v1_node_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *NodeRestart) GetIncarnation() string {
@@ -485,7 +550,7 @@ const file_switchyard_history_v1_node_proto_rawDesc = "" +
 	"\tNodeInput\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x129\n" +
-	"\x06record\x18\x03 \x01(\v2!.switchyard.history.v1.NodeRecordR\x06record\"\xc6\x03\n" +
+	"\x06record\x18\x03 \x01(\v2!.switchyard.history.v1.NodeRecordR\x06record\"\xf6\x03\n" +
 	"\n" +
 	"NodeRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
@@ -499,7 +564,8 @@ const file_switchyard_history_v1_node_proto_rawDesc = "" +
 	"\adrained\x18\b \x01(\bR\adrained\x12E\n" +
 	"\x10restarting_until\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x0frestartingUntil\x12\x12\n" +
 	"\x04kept\x18\n" +
-	" \x01(\x05R\x04kept\"\xd2\x02\n" +
+	" \x01(\x05R\x04kept\x12.\n" +
+	"\x05terms\x18\v \x01(\v2\x18.switchyard.v1.NodeTermsR\x05terms\"\xd2\x02\n" +
 	"\x10NodeRegistration\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\tR\vincarnation\x12\x18\n" +
@@ -514,7 +580,10 @@ const file_switchyard_history_v1_node_proto_rawDesc = "" +
 	"\tNodeDrain\x126\n" +
 	"\bdeadline\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\bdeadline\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x03 \x01(\tR\x02by\"\xa3\x01\n" +
+	"\x02by\x18\x03 \x01(\tR\x02by\"W\n" +
+	"\x0fNodeTermsChange\x12.\n" +
+	"\x05terms\x18\x01 \x01(\v2\x18.switchyard.v1.NodeTermsR\x05terms\x12\x14\n" +
+	"\x05clear\x18\x02 \x01(\bR\x05clear\"\xa3\x01\n" +
 	"\vNodeRestart\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\tR\vincarnation\x12-\n" +
 	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12\x12\n" +
@@ -533,34 +602,38 @@ func file_switchyard_history_v1_node_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_node_proto_rawDescData
 }
 
-var file_switchyard_history_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_switchyard_history_v1_node_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_switchyard_history_v1_node_proto_goTypes = []any{
 	(*NodeInput)(nil),             // 0: switchyard.history.v1.NodeInput
 	(*NodeRecord)(nil),            // 1: switchyard.history.v1.NodeRecord
 	(*NodeRegistration)(nil),      // 2: switchyard.history.v1.NodeRegistration
 	(*NodeDrain)(nil),             // 3: switchyard.history.v1.NodeDrain
-	(*NodeRestart)(nil),           // 4: switchyard.history.v1.NodeRestart
-	(*timestamppb.Timestamp)(nil), // 5: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 6: google.protobuf.Duration
-	(*v1.NodeSnapshot)(nil),       // 7: switchyard.v1.NodeSnapshot
+	(*NodeTermsChange)(nil),       // 4: switchyard.history.v1.NodeTermsChange
+	(*NodeRestart)(nil),           // 5: switchyard.history.v1.NodeRestart
+	(*timestamppb.Timestamp)(nil), // 6: google.protobuf.Timestamp
+	(*v1.NodeTerms)(nil),          // 7: switchyard.v1.NodeTerms
+	(*durationpb.Duration)(nil),   // 8: google.protobuf.Duration
+	(*v1.NodeSnapshot)(nil),       // 9: switchyard.v1.NodeSnapshot
 }
 var file_switchyard_history_v1_node_proto_depIdxs = []int32{
 	1,  // 0: switchyard.history.v1.NodeInput.record:type_name -> switchyard.history.v1.NodeRecord
-	5,  // 1: switchyard.history.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
+	6,  // 1: switchyard.history.v1.NodeRecord.state_since:type_name -> google.protobuf.Timestamp
 	2,  // 2: switchyard.history.v1.NodeRecord.registration:type_name -> switchyard.history.v1.NodeRegistration
-	5,  // 3: switchyard.history.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
+	6,  // 3: switchyard.history.v1.NodeRecord.registered_at:type_name -> google.protobuf.Timestamp
 	3,  // 4: switchyard.history.v1.NodeRecord.drain:type_name -> switchyard.history.v1.NodeDrain
-	5,  // 5: switchyard.history.v1.NodeRecord.restarting_until:type_name -> google.protobuf.Timestamp
-	6,  // 6: switchyard.history.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
-	7,  // 7: switchyard.history.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
-	5,  // 8: switchyard.history.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
-	6,  // 9: switchyard.history.v1.NodeRestart.wait:type_name -> google.protobuf.Duration
-	6,  // 10: switchyard.history.v1.NodeRestart.first:type_name -> google.protobuf.Duration
-	11, // [11:11] is the sub-list for method output_type
-	11, // [11:11] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	6,  // 5: switchyard.history.v1.NodeRecord.restarting_until:type_name -> google.protobuf.Timestamp
+	7,  // 6: switchyard.history.v1.NodeRecord.terms:type_name -> switchyard.v1.NodeTerms
+	8,  // 7: switchyard.history.v1.NodeRegistration.offline_after:type_name -> google.protobuf.Duration
+	9,  // 8: switchyard.history.v1.NodeRegistration.snapshot:type_name -> switchyard.v1.NodeSnapshot
+	6,  // 9: switchyard.history.v1.NodeDrain.deadline:type_name -> google.protobuf.Timestamp
+	7,  // 10: switchyard.history.v1.NodeTermsChange.terms:type_name -> switchyard.v1.NodeTerms
+	8,  // 11: switchyard.history.v1.NodeRestart.wait:type_name -> google.protobuf.Duration
+	8,  // 12: switchyard.history.v1.NodeRestart.first:type_name -> google.protobuf.Duration
+	13, // [13:13] is the sub-list for method output_type
+	13, // [13:13] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_node_proto_init() }
@@ -574,7 +647,7 @@ func file_switchyard_history_v1_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_node_proto_rawDesc), len(file_switchyard_history_v1_node_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

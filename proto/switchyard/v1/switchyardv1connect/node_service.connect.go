@@ -41,6 +41,9 @@ const (
 	NodeServiceDrainNodeProcedure = "/switchyard.v1.NodeService/DrainNode"
 	// NodeServiceUndrainNodeProcedure is the fully-qualified name of the NodeService's UndrainNode RPC.
 	NodeServiceUndrainNodeProcedure = "/switchyard.v1.NodeService/UndrainNode"
+	// NodeServiceSetNodeTermsProcedure is the fully-qualified name of the NodeService's SetNodeTerms
+	// RPC.
+	NodeServiceSetNodeTermsProcedure = "/switchyard.v1.NodeService/SetNodeTerms"
 	// NodeServiceGetNodeWorkersProcedure is the fully-qualified name of the NodeService's
 	// GetNodeWorkers RPC.
 	NodeServiceGetNodeWorkersProcedure = "/switchyard.v1.NodeService/GetNodeWorkers"
@@ -59,6 +62,9 @@ type NodeServiceClient interface {
 	DrainNode(context.Context, *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error)
 	// Returns a draining node to service.
 	UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error)
+	// Sets the terms on which a node takes tasks, until they are cleared, even if its worker restarts. Also applies to an
+	// offline node.
+	SetNodeTerms(context.Context, *connect.Request[v1.SetNodeTermsRequest]) (*connect.Response[v1.SetNodeTermsResponse], error)
 	// Returns the claims of a node's worker. For an unknown node, all figures are 0.
 	GetNodeWorkers(context.Context, *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error)
 	// Removes an offline node, or one that is known to be dead, from the registry. Fails with Aborted if the node is not
@@ -103,6 +109,12 @@ func NewNodeServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(nodeServiceMethods.ByName("UndrainNode")),
 			connect.WithClientOptions(opts...),
 		),
+		setNodeTerms: connect.NewClient[v1.SetNodeTermsRequest, v1.SetNodeTermsResponse](
+			httpClient,
+			baseURL+NodeServiceSetNodeTermsProcedure,
+			connect.WithSchema(nodeServiceMethods.ByName("SetNodeTerms")),
+			connect.WithClientOptions(opts...),
+		),
 		getNodeWorkers: connect.NewClient[v1.GetNodeWorkersRequest, v1.GetNodeWorkersResponse](
 			httpClient,
 			baseURL+NodeServiceGetNodeWorkersProcedure,
@@ -125,6 +137,7 @@ type nodeServiceClient struct {
 	getNode        *connect.Client[v1.GetNodeRequest, v1.GetNodeResponse]
 	drainNode      *connect.Client[v1.DrainNodeRequest, v1.DrainNodeResponse]
 	undrainNode    *connect.Client[v1.UndrainNodeRequest, v1.UndrainNodeResponse]
+	setNodeTerms   *connect.Client[v1.SetNodeTermsRequest, v1.SetNodeTermsResponse]
 	getNodeWorkers *connect.Client[v1.GetNodeWorkersRequest, v1.GetNodeWorkersResponse]
 	removeNode     *connect.Client[v1.RemoveNodeRequest, v1.RemoveNodeResponse]
 }
@@ -149,6 +162,11 @@ func (c *nodeServiceClient) UndrainNode(ctx context.Context, req *connect.Reques
 	return c.undrainNode.CallUnary(ctx, req)
 }
 
+// SetNodeTerms calls switchyard.v1.NodeService.SetNodeTerms.
+func (c *nodeServiceClient) SetNodeTerms(ctx context.Context, req *connect.Request[v1.SetNodeTermsRequest]) (*connect.Response[v1.SetNodeTermsResponse], error) {
+	return c.setNodeTerms.CallUnary(ctx, req)
+}
+
 // GetNodeWorkers calls switchyard.v1.NodeService.GetNodeWorkers.
 func (c *nodeServiceClient) GetNodeWorkers(ctx context.Context, req *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error) {
 	return c.getNodeWorkers.CallUnary(ctx, req)
@@ -170,6 +188,9 @@ type NodeServiceHandler interface {
 	DrainNode(context.Context, *connect.Request[v1.DrainNodeRequest]) (*connect.Response[v1.DrainNodeResponse], error)
 	// Returns a draining node to service.
 	UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error)
+	// Sets the terms on which a node takes tasks, until they are cleared, even if its worker restarts. Also applies to an
+	// offline node.
+	SetNodeTerms(context.Context, *connect.Request[v1.SetNodeTermsRequest]) (*connect.Response[v1.SetNodeTermsResponse], error)
 	// Returns the claims of a node's worker. For an unknown node, all figures are 0.
 	GetNodeWorkers(context.Context, *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error)
 	// Removes an offline node, or one that is known to be dead, from the registry. Fails with Aborted if the node is not
@@ -210,6 +231,12 @@ func NewNodeServiceHandler(svc NodeServiceHandler, opts ...connect.HandlerOption
 		connect.WithSchema(nodeServiceMethods.ByName("UndrainNode")),
 		connect.WithHandlerOptions(opts...),
 	)
+	nodeServiceSetNodeTermsHandler := connect.NewUnaryHandler(
+		NodeServiceSetNodeTermsProcedure,
+		svc.SetNodeTerms,
+		connect.WithSchema(nodeServiceMethods.ByName("SetNodeTerms")),
+		connect.WithHandlerOptions(opts...),
+	)
 	nodeServiceGetNodeWorkersHandler := connect.NewUnaryHandler(
 		NodeServiceGetNodeWorkersProcedure,
 		svc.GetNodeWorkers,
@@ -233,6 +260,8 @@ func NewNodeServiceHandler(svc NodeServiceHandler, opts ...connect.HandlerOption
 			nodeServiceDrainNodeHandler.ServeHTTP(w, r)
 		case NodeServiceUndrainNodeProcedure:
 			nodeServiceUndrainNodeHandler.ServeHTTP(w, r)
+		case NodeServiceSetNodeTermsProcedure:
+			nodeServiceSetNodeTermsHandler.ServeHTTP(w, r)
 		case NodeServiceGetNodeWorkersProcedure:
 			nodeServiceGetNodeWorkersHandler.ServeHTTP(w, r)
 		case NodeServiceRemoveNodeProcedure:
@@ -260,6 +289,10 @@ func (UnimplementedNodeServiceHandler) DrainNode(context.Context, *connect.Reque
 
 func (UnimplementedNodeServiceHandler) UndrainNode(context.Context, *connect.Request[v1.UndrainNodeRequest]) (*connect.Response[v1.UndrainNodeResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.NodeService.UndrainNode is not implemented"))
+}
+
+func (UnimplementedNodeServiceHandler) SetNodeTerms(context.Context, *connect.Request[v1.SetNodeTermsRequest]) (*connect.Response[v1.SetNodeTermsResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("switchyard.v1.NodeService.SetNodeTerms is not implemented"))
 }
 
 func (UnimplementedNodeServiceHandler) GetNodeWorkers(context.Context, *connect.Request[v1.GetNodeWorkersRequest]) (*connect.Response[v1.GetNodeWorkersResponse], error) {
