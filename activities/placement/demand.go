@@ -73,11 +73,11 @@ func (d *demand) add(owner *run, req *historyv1.TaskRequest, now time.Time) {
 		arrived:  now,
 		timeout:  req.GetPlacementTimeout().AsDuration(),
 		limit:    req.GetTimeout().AsDuration(),
-		seq:      d.seq,
 	}
 	if t := req.GetQueuedAt(); t != nil {
 		r.queuedAt = t.AsTime()
 	}
+	r.age = age{queuedAt: r.queuedAt.UnixNano(), seq: d.seq}
 	owner.tasks[r.task] = r
 	r.class = d.classes.classOf(owner.ID, req)
 	if delay := delayOf(req.GetRefusals()); delay > 0 {

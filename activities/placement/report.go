@@ -48,7 +48,7 @@ func (d *demand) runsToReport() []string {
 
 // collect returns what is new for a run since the last collection, oldest request first.
 func (d *demand) collect(owner *run) (placed []*historyv1.Assignment, stuck []*historyv1.Waiting) {
-	slices.SortFunc(owner.report, func(a, b *request) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(owner.report, func(a, b *request) int { return cmp.Compare(a.age.seq, b.age.seq) })
 	for _, r := range owner.report {
 		r.listed = false
 		switch r.state {

@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"cmp"
 	"time"
 )
 
@@ -56,7 +55,7 @@ type request struct {
 	arrived  time.Time // when this queue received it
 	timeout  time.Duration
 	limit    time.Duration // of an attempt, or 0 for none
-	seq      uint64
+	age      age
 	class    *requestClass
 	line     *line // of a waiting request that is not delayed
 	index    int   // in line.requests, or in demand.delayed
@@ -79,11 +78,20 @@ func (r *request) key() claimKey {
 
 // before orders requests by priority, then by age, then by arrival.
 func (r *request) before(o *request) bool {
-	return cmp.Or(
-		cmp.Compare(o.priority, r.priority),
-		r.queuedAt.Compare(o.queuedAt),
-		cmp.Compare(r.seq, o.seq),
-	) < 0
+	if r.priority != o.priority {
+		return r.priority > o.priority
+	}
+	return r.age.before(o.age)
+}
+
+// age is the rank of a request among those of its priority.
+type age struct {
+	queuedAt int64 // in nanoseconds
+	seq      uint64
+}
+
+func (a age) before(b age) bool {
+	return a.queuedAt < b.queuedAt || a.queuedAt == b.queuedAt && a.seq < b.seq
 }
 
 // requestHeap is a heap of requests in the order of before.

@@ -120,7 +120,7 @@ func (rs *reservations) update(now time.Time) (wasDue bool) {
 		if l == nil {
 			break
 		}
-		rs.order.settle(l, true)
+		rs.order.remove(l)
 		if !l.class.isReserving {
 			continue
 		}

@@ -104,19 +104,19 @@ func (sc *scheduler) pass() {
 			break
 		}
 		if s := l.class; !s.inOrder || !sc.mayFit(l) {
-			sc.order.settle(l, true)
+			sc.order.remove(l)
 			continue
 		}
 		sc.guard.reach(l.priority)
 		c, ok := sc.picker.pick(l)
 		if !ok {
-			sc.order.settle(l, true)
+			sc.order.remove(l)
 			sc.failLine(l)
 			continue
 		}
 		r := sc.demand.takeFirst(l)
 		sc.assign(r, l, c)
-		sc.order.settle(l, len(l.requests) == 0)
+		sc.order.advance(l)
 		if l.class.waiting == 0 {
 			l.class.inOrder = false
 			sc.demand.retire(l.class)

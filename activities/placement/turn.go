@@ -57,21 +57,27 @@ func (h *lineHeap) Pop() any {
 	return l
 }
 
-// turnLines is a heap of lines that does not record their positions, which those in a class need.
-type turnLines []*line
+// agedLine is a line with the age of its first request, for quick comparisons.
+type agedLine struct {
+	age
+	*line
+}
+
+// turnLines is a heap of lines of one priority, the one with the oldest request first.
+type turnLines []agedLine
 
 func (h turnLines) Len() int           { return len(h) }
-func (h turnLines) Less(i, j int) bool { return h[i].first().before(h[j].first()) }
+func (h turnLines) Less(i, j int) bool { return h[i].before(h[j].age) }
 func (h turnLines) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
 // Push implements heap.Interface.
-func (h *turnLines) Push(x any) { *h = append(*h, x.(*line)) }
+func (h *turnLines) Push(x any) { *h = append(*h, x.(agedLine)) }
 
 // Pop implements heap.Interface.
 func (h *turnLines) Pop() any {
 	last := len(*h) - 1
 	l := (*h)[last]
-	(*h)[last] = nil
+	(*h)[last] = agedLine{}
 	*h = (*h)[:last]
 	return l
 }
@@ -92,7 +98,7 @@ func (t *turn) first() *request {
 	for len(t.below) > 0 {
 		t = t.below[0]
 	}
-	return t.lines[0].first()
+	return t.lines[0].line.first()
 }
 
 func (t *turn) isEmpty() bool { return len(t.below)+len(t.lines) == 0 }
@@ -157,7 +163,7 @@ func (o *order) add(l *line) {
 	}
 	o.enter(l.turn, l.priority)
 	l.pass = o.pass
-	l.turn.lines = append(l.turn.lines, l)
+	l.turn.lines = append(l.turn.lines, agedLine{l.first().age, l})
 }
 
 // enter adds a turn, and those above it, unless they are already part of the order.
@@ -206,28 +212,42 @@ func (o *order) next() *line {
 			for len(t.below) > 0 {
 				t = t.below[0]
 			}
-			return t.lines[0]
+			return t.lines[0].line
 		}
 	}
 	return nil
 }
 
-// settle restores the order after the next line, l, has lost its first request or left. hasLeft
-// reports whether it leaves the order.
-func (o *order) settle(l *line, hasLeft bool) {
-	t := l.turn
-	if hasLeft {
-		l.pass = 0
-		t.lines.removeFirst()
-	} else {
-		heap.Fix(&t.lines, 0)
-	}
-	for ; t != nil; t = t.up {
+// remove removes the next line, l.
+func (o *order) remove(l *line) {
+	l.pass = 0
+	l.turn.lines.removeFirst()
+	o.settle(l)
+}
+
+// advance restores the order after the first request of the next line, l, was placed.
+func (o *order) advance(l *line) {
+	for t := l.turn; t != nil; t = t.up {
 		t.level = o.accounts.level(t.account, o.now)
-		if siblings := o.siblings(t, l.priority); t.isEmpty() {
+	}
+	if len(l.requests) == 0 {
+		o.remove(l)
+		return
+	}
+	l.turn.lines[0].age = l.first().age
+	heap.Fix(&l.turn.lines, 0)
+	o.settle(l)
+}
+
+// settle restores the order of the turns that contain the next line, l.
+func (o *order) settle(l *line) {
+	for t := l.turn; t != nil; t = t.up {
+		siblings := o.siblings(t, l.priority)
+		switch {
+		case t.isEmpty():
 			t.pass = 0
 			siblings.removeFirst()
-		} else {
+		case len(*siblings) > 1:
 			heap.Fix(siblings, 0)
 		}
 	}
@@ -256,9 +276,9 @@ func (h *turnHeap) removeFirst() {
 func (h *turnLines) removeFirst() {
 	last := len(*h) - 1
 	h.Swap(0, last)
-	(*h)[last] = nil
+	(*h)[last] = agedLine{}
 	*h = (*h)[:last]
-	if last > 0 {
+	if last > 1 {
 		heap.Fix(h, 0)
 	}
 }
