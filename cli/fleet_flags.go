@@ -29,6 +29,8 @@ const defaultSilence = 15 * time.Second
 // fleetFlags holds the fleet-wide settings of a process that carries runs.
 type fleetFlags struct {
 	weights  []string
+	order    output.Choice
+	halfLife time.Duration
 	timeout  time.Duration
 	failures output.Choice
 	parallel int32
@@ -52,6 +54,9 @@ const (
 func (o *fleetFlags) add(f *pflag.FlagSet) {
 	o.failures = output.Choice{Value: "continue", Allowed: []string{"continue", "halt"}}
 	f.StringSliceVar(&o.weights, "score-weights", nil, "weights in a node's score as NAME=NUMBER, for cpu, memory, disk, network, gpu and task (default cpu=0.3, memory=0.3, disk=0.15, network=0.1, gpu=0.15, task=5, gaming=40)")
+	o.order = output.Choice{Value: "fair", Allowed: []string{"fair", "fifo"}}
+	f.Var(&o.order, "order", "order of tasks with the same priority: fair (owners of runs take turns) or fifo (the task that became ready first)")
+	f.DurationVar(&o.halfLife, "fair-half-life", placement.DefaultFairHalfLife, "time after which what an owner has used of the fleet counts half in --order fair")
 	f.DurationVar(&o.timeout, "default-timeout", 0, "time limit of an attempt if its definition sets none; 0 means no limit")
 	f.Var(&o.failures, "default-failure-policy", "what a run does after a failure if its definition does not say: continue or halt")
 	f.DurationVar(&o.silence, "default-heartbeat-timeout", defaultSilence, "how long a task's node may be silent before the task starts elsewhere, if neither definition nor run says; with a longer time, tasks survive longer outages of Temporal, but dead nodes are detected later")
@@ -70,6 +75,8 @@ func (o *fleetFlags) add(f *pflag.FlagSet) {
 // into checks the flags and applies them to a stack.
 func (o *fleetFlags) into(cfg *stack.Config) error {
 	switch {
+	case o.halfLife < time.Second:
+		return exit.Usagef("--fair-half-life %s: it must be at least 1s", o.halfLife)
 	case o.timeout < 0:
 		return exit.Usagef("--default-timeout %s: it must not be negative; 0 means no limit", o.timeout)
 	case o.silence < definition.MinHeartbeatTimeout || o.silence > definition.MaxHeartbeatTimeout:
@@ -108,6 +115,7 @@ func (o *fleetFlags) into(cfg *stack.Config) error {
 	if cfg.ExternalURL, err = checkExternalURL(o.external); err != nil {
 		return err
 	}
+	cfg.FIFO, cfg.FairHalfLife = o.order.Value == "fifo", o.halfLife
 	cfg.Weights, cfg.Leader, cfg.CleanupInterval, cfg.NotifyAllow = weights, o.leader, o.cleanup, o.allow
 	cfg.Defaults = definition.RunDefaults{Timeout: o.timeout, MaxParallel: o.parallel, PickupTimeout: pickup, PickupTimeouts: pickups}
 	if o.suspects > 1 { // the default is not stored

@@ -45,6 +45,9 @@ func TestFleetFlags(t *testing.T) {
 	if cfg.Leader != (election.Timing{Lease: 30 * time.Second, Renewal: 10 * time.Second}) || cfg.CleanupInterval != 10*time.Minute {
 		t.Errorf("with flags: %+v, %v", cfg.Leader, cfg.CleanupInterval)
 	}
+	if cfg, err = parse("--order", "fifo", "--fair-half-life", "30m"); err != nil || !cfg.FIFO || cfg.FairHalfLife != 30*time.Minute {
+		t.Errorf("order: %v, %s, %v", cfg.FIFO, cfg.FairHalfLife, err)
+	}
 	file, bad := write(t, "notify.yaml", "- { to: ops, on: [failed] }\n"), write(t, "bad.yaml", "- { to: ops, on: [failure] }\n")
 	if cfg, err = parse("--notify-file", file); err != nil || len(cfg.Notify) != 1 || cfg.Notify[0].GetTo() != "ops" {
 		t.Errorf("whom to tell: %v, %v", cfg.Notify, err)
@@ -63,6 +66,8 @@ func TestFleetFlags(t *testing.T) {
 		"--score-weights=cpu=-1":                      "not negative",
 		"--score-weights=cpu=NaN":                     "not negative",
 		"--score-weights=cpu=0,memory=0,disk=0,network=0,gpu=0,task=0,gaming=0": "at least one weight",
+		"--order=random":                 "fair or fifo",
+		"--fair-half-life=0":             "at least 1s",
 		"--default-timeout=-1s":          "must not be negative",
 		"--default-failure-policy=stop":  "continue or halt",
 		"--default-heartbeat-timeout=2s": "5s to 1h",

@@ -66,6 +66,9 @@ type ControlConfig struct {
 	Leader election.Timing
 	// Weights holds the factors of a node's score. nil means placement.DefaultWeights.
 	Weights *placement.Weights
+	// FIFO and FairHalfLife set the order of tasks with the same priority; see placement.Options.
+	FIFO         bool
+	FairHalfLife time.Duration
 	// Defaults holds the settings for child runs, and for runs that Temporal starts, that do not set them.
 	Defaults definition.RunDefaults
 	// Sender delivers notifications. nil means one that can open no secrets and reaches only the public internet.

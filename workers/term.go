@@ -61,7 +61,7 @@ type term struct {
 // startTerm starts a term. valid reports whether this process still leads.
 func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error) {
 	t := &term{leads: valid}
-	queue := placement.New(placement.Options{Epoch: epoch, Placed: cfg.Metrics.Placed, Settled: cfg.Metrics.Settled, Weights: cfg.Weights})
+	queue := placement.New(placement.Options{Epoch: epoch, Placed: cfg.Metrics.Placed, Settled: cfg.Metrics.Settled, Weights: cfg.Weights, FIFO: cfg.FIFO, FairHalfLife: cfg.FairHalfLife})
 	var given *grants.Grants
 	if cfg.GrantNodes {
 		given = grants.New(cfg.Store)

@@ -16,7 +16,7 @@
 // earlier queue placed it, and this queue knows it only from the snapshots of the nodes.
 //
 // Requests that ask for the same things form a request class, and the queue evaluates nodes once
-// per class. Each class keeps the nodes that could ever run it in a pool, sorted by their last
+// per class. Within a class, the requests of one task of a run form a line. Each class keeps the nodes that could ever run it in a pool, sorted by their last
 // known state, and reads two logs of the nodes that have changed since. So neither a new snapshot
 // nor a new request costs a scan of the whole fleet. While more nodes have room than the queue can
 // evaluate for each request, it takes the best of a sample.
@@ -25,14 +25,19 @@
 //
 //	Queue         the interface to runs and to the registry of nodes
 //	  scheduler   makes passes: assigns requests, explains failures, gives requests up
+//	    order         decides which request is next: by priority, by the levels of the accounts of
+//	                  owners and runs, and by age
 //	    picker        finds the best node for a class
-//	    reservations  keep the queues of nodes free for more urgent requests
+//	    reservations  keep room that becomes free for the most urgent requests that fit no node
+//	    prefetchGuard keeps the queues of nodes free for more urgent requests
 //	    reasons       explain why requests wait
 //	      evaluator   applies the filters to a node and a request
 //	  demand      runs, requests, request classes, delays, time-outs and reports; no nodes
 //	  fleet       nodes, node classes and health records; no requests
 //	    ledger        what claims and foreign attempts hold on machines
 //	    fleetLog      changes that the classes have not seen
+//	  accounts    what owners and runs hold and have used lately
+//	  durations   how long attempts of the same task have taken
 //
 // demand and fleet do not use each other. A spec is what a request asks for, and a claim is the
 // place on a node that it holds.

@@ -49,6 +49,9 @@ type Config struct {
 	ArtifactQuota int64
 	// Weights holds the factors of a node's score. nil means the defaults.
 	Weights *placement.Weights
+	// FIFO and FairHalfLife set the order of tasks with the same priority; see placement.Options.
+	FIFO         bool
+	FairHalfLife time.Duration
 	// Defaults holds the settings for runs that do not set them.
 	Defaults definition.RunDefaults
 	// Gateway is the address at which the API is served, or "" for no gateway.

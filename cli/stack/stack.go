@@ -163,7 +163,7 @@ func Start(ctx context.Context, cfg Config) (_ *Stack, err error) {
 	sender := notifications.NewSender(targets, s.vault, cfg.NotifyAllow, time.Now)
 	s.closers = append(s.closers, closer{name: "deliveries of notifications", timeout: deliveriesStopTimeout, stop: func() error { sender.Close(); return nil }})
 	if cfg.Control {
-		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Version: cfg.Version, Role: cfg.Role, Retention: cfg.Retention, CleanupInterval: cfg.CleanupInterval, Leader: cfg.Leader, Weights: cfg.Weights, Defaults: cfg.Defaults, PrivateStore: privateStore, GrantNodes: cfg.Auth.Tokens, Notify: cfg.Notify, ExternalURL: func() string { return s.externalURL(cfg) }, Sender: sender, ServerStarted: serverStarted})
+		control, err := workers.StartControl(ctx, workers.ControlConfig{Client: s.conn, Store: s.store, Metrics: figures, Logger: cfg.Logger, Version: cfg.Version, Role: cfg.Role, Retention: cfg.Retention, CleanupInterval: cfg.CleanupInterval, Leader: cfg.Leader, Weights: cfg.Weights, FIFO: cfg.FIFO, FairHalfLife: cfg.FairHalfLife, Defaults: cfg.Defaults, PrivateStore: privateStore, GrantNodes: cfg.Auth.Tokens, Notify: cfg.Notify, ExternalURL: func() string { return s.externalURL(cfg) }, Sender: sender, ServerStarted: serverStarted})
 		if err != nil {
 			return nil, err
 		}
