@@ -76,7 +76,7 @@ func (rs *reservations) dueAt() (at time.Time, ok bool) {
 	at, ok = rs.updated.Add(reserveInterval), rs.isStale
 	for _, res := range rs.held {
 		switch {
-		case !res.node.now.active || !res.node.present:
+		case !res.node.now.active || res.node.now.refuses || !res.node.present:
 			return rs.updated, !rs.isOff
 		case !res.isReported && (!ok || res.reportAt().Before(at)):
 			at, ok = res.reportAt(), true
