@@ -167,10 +167,10 @@ func (e *entry) undrain(ctx workflow.Context) error {
 	return e.save(ctx)
 }
 
-// maySetTerms refuses terms for a worker that knows none.
+// maySetTerms refuses requests that set nothing, and terms for a worker that knows none.
 func (e *entry) maySetTerms(_ workflow.Context, change *historyv1.NodeTermsChange) error {
-	if change == nil {
-		return stateError("terms of node %s: the request is missing", e.name)
+	if !change.GetClear() && proto.Size(change.GetTerms()) == 0 {
+		return stateError("terms of node %s: the request sets and clears nothing", e.name)
 	}
 	if err := e.present(); err != nil {
 		return err
