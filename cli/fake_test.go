@@ -72,6 +72,7 @@ func fake(t *testing.T) *fakeGateway {
 	mux.Handle(switchyardv1connect.NewScheduleServiceHandler(switchyardv1connect.UnimplementedScheduleServiceHandler{}, scripted))
 	mux.Handle(switchyardv1connect.NewTaskServiceHandler(switchyardv1connect.UnimplementedTaskServiceHandler{}, scripted))
 	mux.Handle(switchyardv1connect.NewSecretServiceHandler(switchyardv1connect.UnimplementedSecretServiceHandler{}, scripted))
+	mux.Handle(switchyardv1connect.NewOwnerServiceHandler(switchyardv1connect.UnimplementedOwnerServiceHandler{}, scripted))
 	mux.Handle(switchyardv1connect.NewNotificationServiceHandler(switchyardv1connect.UnimplementedNotificationServiceHandler{}, scripted))
 	mux.Handle(switchyardv1connect.NewKeyServiceHandler(switchyardv1connect.UnimplementedKeyServiceHandler{}, scripted))
 	mux.Handle(switchyardv1connect.NewExportServiceHandler(switchyardv1connect.UnimplementedExportServiceHandler{}, scripted))

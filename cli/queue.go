@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"switchyard/cli/client"
+	"switchyard/cli/exit"
 	"switchyard/cli/output"
 	"switchyard/drawing/words"
 	v1 "switchyard/proto/switchyard/v1"
@@ -23,10 +24,15 @@ func newQueue(sys *system) *cobra.Command {
 	}
 	clientFlag(cmd)
 	format := output.FormatFlag(cmd, output.Text, output.JSON)
+	by := output.Choice{Value: "reason", Allowed: []string{"reason", "owner"}}
+	cmd.Flags().Var(&by, "by", "what the rows stand for: reason (why tasks wait) or owner (who submitted them, with what each owner uses)")
 	cmd.Flags().StringVar(&req.Workflow, "workflow", "", "only tasks of runs of this workflow")
 	cmd.Flags().StringVar(&req.Run, "run", "", "only tasks of this run")
 	cmd.Flags().StringVar(&req.Batch, "batch", "", "only tasks of the runs submitted with this --batch")
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, _ []string) error {
+		if by.Value == "owner" {
+			return sys.queueByOwner(ctx, a, req, format.Value)
+		}
 		queue, err := client.Call(ctx, a, a.Tasks.GetQueue, req)
 		if err != nil {
 			return err
@@ -40,6 +46,32 @@ func newQueue(sys *system) *cobra.Command {
 		return sys.writeQueue(sys.stdout, queue)
 	})
 	return cmd
+}
+
+// queueByOwner writes what the owners of runs use, and how much of them waits.
+func (s *system) queueByOwner(ctx context.Context, a *client.Client, req *v1.GetQueueRequest, format string) error {
+	if req.GetWorkflow()+req.GetRun()+req.GetBatch() != "" {
+		return exit.Usagef("--by owner shows all tasks; leave out --workflow, --run and --batch")
+	}
+	res, err := client.Call(ctx, a, a.Owners.ListOwners, &v1.ListOwnersRequest{})
+	if err != nil {
+		return err
+	}
+	for _, warning := range res.GetWarnings() {
+		fmt.Fprintf(s.screen, "warning: %s\n", words.OneLine(warning))
+	}
+	if format == output.JSON {
+		return output.WriteMessage(s.stdout, res)
+	}
+	rows := [][]string{ownersHeader}
+	for _, owner := range res.GetItems() {
+		rows = append(rows, ownersRow(owner))
+	}
+	if len(rows) == 1 {
+		_, err := fmt.Fprintln(s.stdout, "no owner uses anything")
+		return err
+	}
+	return output.WriteTable(s.stdout, rows)
 }
 
 // writeQueue writes the queue for people: one line per group, and the amounts asked for and free.

@@ -41,3 +41,31 @@ func TestQueueShowsGroupsAndAmounts(t *testing.T) {
 		t.Errorf("with an argument it is %+v", got)
 	}
 }
+
+// TestOwnersAreListedWithWhatTheyUse checks the tables of shares, quotas and `queue --by owner`.
+func TestOwnersAreListedWithWhatTheyUse(t *testing.T) {
+	t.Parallel()
+	f := fake(t)
+	script(f, &v1.ListOwnersResponse{Items: []*v1.Owner{
+		{Name: "", Use: &v1.OwnerUse{Entitled: 0.25, Held: 0.5, Running: 2, Cores: 2}},
+		{Name: "ann", Share: &v1.Share{Weight: 2}, Quota: &v1.Quota{Cores: 32, Runs: 9}, Use: &v1.OwnerUse{Group: "team", Entitled: 0.75, Lately: 0.1, Waiting: 7, Cores: 1.5}},
+	}})
+	for args, want := range map[string][]string{
+		"queue --by owner": {"(unknown)", "25%", "50%", "ann", "team", "75%", "10%", "7"},
+		"shares list":      {"(unknown)", "ann", "75%"},
+		"quotas list":      {"ann", "1.5 of 32", "at most 9"},
+	} {
+		got := run(t, append(strings.Fields(args), "--gateway", f.url)...)
+		for _, text := range want {
+			if got.code != 0 || !strings.Contains(got.stdout, text) {
+				t.Errorf("%s: exit code %d, without %q:\n%s%s", args, got.code, text, got.stdout, got.stderr)
+			}
+		}
+	}
+	if got := run(t, "queue", "--by", "owner", "--run", "r", "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "leave out") {
+		t.Errorf("with --run: %+v", got)
+	}
+	if got := run(t, "quotas", "set", "ann", "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "at least one of") {
+		t.Errorf("without a limit: %+v", got)
+	}
+}

@@ -55,7 +55,7 @@ allowed, 130 interrupted. Commands that run a program in a task exit with its co
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.AddCommand(
 		newRun(sys), newDev(sys), newGateway(sys), newWorker(sys),
-		newSubmit(sys), newRuns(sys), newSSH(sys), newTasks(sys), newQueue(sys), newTop(sys), newVps(sys), newEnv(sys), newWorkflows(sys), newApply(sys), newSchedules(sys), newNodes(sys), newAgent(sys), newDLQ(sys), newSecrets(sys), newNotifications(sys), newKeys(sys),
+		newSubmit(sys), newRuns(sys), newSSH(sys), newTasks(sys), newQueue(sys), newTop(sys), newVps(sys), newEnv(sys), newWorkflows(sys), newApply(sys), newSchedules(sys), newNodes(sys), newAgent(sys), newDLQ(sys), newSecrets(sys), newNotifications(sys), newShares(sys), newQuotas(sys), newKeys(sys),
 		newTokens(sys), newDoctor(sys), newAudit(sys), newExport(sys), newImport(sys), newLogin(sys), newLogout(sys), newWhoami(sys),
 		newMCP(sys), newValidate(sys), newSchema(sys), newVersion(sys),
 	)

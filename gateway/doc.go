@@ -22,6 +22,7 @@
 //	 ScheduleService ───────────────────────┼──> schedules ──> activities/schedules
 //	 NodeService ───────────────────────────┼──> nodes ──> activities/registry
 //	 EnvironmentService ────────────────────┼──> environments ──> workflow Environment, activities/environments
+//	 OwnerService ──────────────────────────┼──> owners ──> activities/owners
 //	 BlobService ───────────────────────────┴──> blobs ──> activities/store
 //
 // Package edge handles calls before they reach a handler. Package definitions checks definitions, package paging makes page
@@ -30,6 +31,6 @@
 //
 // It may import proto, workflows/definition, workflows/names, workflows/sshkey, activities/store, activities/environments,
 // activities/library, activities/schedules, activities/registry, activities/executor, activities/sessions/caller,
-// activities/sessions/wire, activities/grants, activities/metrics, activities/notifications, activities/signing, activities/secrets/vault, and of Temporal
+// activities/sessions/wire, activities/grants, activities/metrics, activities/notifications, activities/owners, activities/signing, activities/secrets/vault, and of Temporal
 // the client side of the SDK and its API.
 package gateway

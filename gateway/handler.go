@@ -23,6 +23,7 @@ import (
 	"switchyard/gateway/nodeaccess"
 	"switchyard/gateway/nodes"
 	"switchyard/gateway/notifications"
+	"switchyard/gateway/owners"
 	"switchyard/gateway/rest"
 	"switchyard/gateway/secrets"
 	"switchyard/gateway/sshkeys"
@@ -71,6 +72,7 @@ func (g *Gateway) services() []service {
 		serve(switchyardv1connect.NewAuthServiceHandler(tokens.Service{Registry: g.config.Tokens, Version: g.config.Version}, options...)),
 		serve(switchyardv1connect.NewSecretServiceHandler(g.secrets(), options...)),
 		serve(switchyardv1connect.NewNotificationServiceHandler(notifications.Service{Targets: g.config.Targets, Sender: g.config.Sender, Vault: g.config.Vault, ExternalURL: g.config.ExternalURL, Now: g.config.Now}, options...)),
+		serve(switchyardv1connect.NewOwnerServiceHandler(owners.Service{Owners: g.submitter.Owners}, options...)),
 		serve(switchyardv1connect.NewKeyServiceHandler(sshkeys.Service{Registry: g.keys}, options...)),
 		serve(switchyardv1connect.NewExportServiceHandler(g.export(), options...)),
 		serve(switchyardv1connect.NewAuditServiceHandler(audit.Service{Store: g.config.Store, Now: g.config.Now}, options...)),

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"switchyard/activities/environments"
+	"switchyard/activities/owners"
 	"switchyard/activities/registry"
 	"switchyard/activities/signing"
 	"switchyard/gateway/definitions"
@@ -51,7 +52,7 @@ func newShared(config Config, stored definitions.Library) shared {
 		pollers: runview.NewPollers(reader, config.PollInterval, config.Logger),
 		events:  runevents.New(reader, index, config.Store, config.Logger),
 		submitter: &submission.Submitter{
-			Client: config.Client, Store: config.Store, Reader: reader, Index: index, ApproveUserRuns: config.ApproveUserRuns,
+			Client: config.Client, Store: config.Store, Reader: reader, Index: index, Owners: owners.New(config.Store, config.Now), ApproveUserRuns: config.ApproveUserRuns,
 			Definitions: definitions.Checker{Library: stored, Environments: environments.New(config.Store), Targets: config.Targets, Nodes: registry.New(config.Client).In(config.Namespace), Defaults: config.Defaults}, Now: config.Now, Log: config.Logger,
 		},
 		signer:   signing.New(config.Store, config.Now),

@@ -16,6 +16,7 @@ import (
 	"switchyard/activities/grants"
 	"switchyard/activities/library"
 	"switchyard/activities/orchestrator"
+	"switchyard/activities/owners"
 	"switchyard/activities/placement"
 	"switchyard/activities/schedules"
 	"switchyard/activities/signing"
@@ -142,6 +143,7 @@ func startTerm(cfg ControlConfig, epoch string, valid func() bool) (*term, error
 	var ctx context.Context
 	ctx, t.cancel = context.WithCancel(context.Background())
 	t.loops.Go(func() { t.place.Run(ctx) })
+	t.loops.Go(func() { t.place.KeepOwners(ctx, owners.New(cfg.Store, time.Now)) })
 	t.loops.Go(func() {
 		t.fleet.identify(ctx, cfg.Store)
 		t.fleet.run(ctx)

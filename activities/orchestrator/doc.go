@@ -20,5 +20,6 @@
 // It imports proto, workflows/names, workflows/condition, workflows/dataconverter, workflows/definition, workflows/limits,
 // workflows/notification, workflows/visibility, the Temporal SDK, the leaves activities/heartbeat and activities/results, and
 // activities/placement, activities/registry, activities/grants, activities/signing, activities/store, activities/artifacts,
-// activities/environments, activities/library, activities/logs, activities/notifications and activities/metrics.
+// activities/environments, activities/library, activities/logs, activities/notifications, activities/owners and
+// activities/metrics.
 package orchestrator

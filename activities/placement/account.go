@@ -1,9 +1,11 @@
 package placement
 
 import (
+	"cmp"
 	"math"
 	"time"
 
+	v1 "switchyard/proto/switchyard/v1"
 	"switchyard/workflows/names"
 )
 
@@ -27,6 +29,7 @@ type account struct {
 	parent *account // owner of a run, group of an owner, or nil
 	isRun  bool
 	weight float64
+	quota  quantity // what it may hold; 0 of a unit means no limit
 	held   quantity
 	lately float64   // L at the time at
 	at     time.Time // zero if L has never been updated
@@ -42,18 +45,21 @@ type accounts struct {
 	owners   map[string]*account
 	groups   map[string]*account
 	runs     map[string]*account // by id of the top-level run of the placement requests
-	shares   map[string]Share
+	terms    map[string]Terms
 	groupOf  map[string]string // by owner
 	// revision changes when owners get other groups, which makes turns outdated.
 	revision int
 }
 
-// Share is the part that an owner, or a group of owners, is entitled to, relative to others.
-type Share struct {
-	// Weight is the factor. An owner without a Share has 1.
+// Terms are what an owner, or a group of owners, may use of the fleet.
+type Terms struct {
+	// Weight is the part that the owner gets relative to others. 0 means 1.
 	Weight float64
-	// Members are the owners of a group, or nil if the share is that of a single owner.
+	// Members are the owners of a group, or nil if the terms are those of a single owner.
 	Members []string
+	// MaxCores, MaxGPUs and MaxTasks limit what the owner holds at once. 0 means no limit.
+	MaxCores, MaxGPUs float64
+	MaxTasks          int
 }
 
 func newAccounts(halfLife time.Duration, isFIFO bool) *accounts {
@@ -88,11 +94,11 @@ func (as *accounts) runOf(r Run) *account {
 	return a
 }
 
-// setShares replaces all shares.
-func (as *accounts) setShares(shares map[string]Share, now time.Time) {
-	as.shares, as.groupOf = shares, map[string]string{}
-	for name, s := range shares {
-		for _, member := range s.Members {
+// setTerms replaces all terms.
+func (as *accounts) setTerms(terms map[string]Terms, now time.Time) {
+	as.terms, as.groupOf = terms, map[string]string{}
+	for name, t := range terms {
+		for _, member := range t.Members {
 			as.groupOf[member] = name
 		}
 	}
@@ -109,9 +115,9 @@ func (as *accounts) setShares(shares map[string]Share, now time.Time) {
 	}
 }
 
-// join sets the weight and the group of an owner's account.
+// join applies the terms of an owner to its account, and adds it to its group.
 func (as *accounts) join(a *account) {
-	a.weight = as.weightOf(a.name)
+	a.apply(as.terms[a.name])
 	name, ok := as.groupOf[a.name]
 	if !ok {
 		return
@@ -121,16 +127,30 @@ func (as *accounts) join(a *account) {
 		g = &account{name: name}
 		as.groups[name] = g
 	}
-	g.weight = as.weightOf(name)
+	g.apply(as.terms[name])
 	a.parent = g
 }
 
-// weightOf returns the weight of an owner or a group.
-func (as *accounts) weightOf(name string) float64 {
-	if s, ok := as.shares[name]; ok && s.Weight > 0 {
-		return s.Weight
+// apply applies terms to an account.
+func (a *account) apply(t Terms) {
+	a.weight = cmp.Or(t.Weight, 1)
+	a.quota = quantity{slotUnit: int64(t.MaxTasks), coreUnit: thousandthsOf(t.MaxCores), gpuUnit: thousandthsOf(t.MaxGPUs)}
+}
+
+// exceeds returns whose quota forbids that a run takes more, and which limit, or "" if none does.
+func (a *account) exceeds(more quantity) string {
+	for ; a != nil; a = a.parent {
+		tasks := a.held[slotUnit] + a.held[remoteUnit] + more[slotUnit] + more[remoteUnit]
+		switch limit := &a.quota; {
+		case limit[slotUnit] > 0 && tasks > limit[slotUnit]:
+			return "quota of " + a.name + ": at most " + count(int(limit[slotUnit]), "task") + " at once"
+		case limit[coreUnit] > 0 && more[coreUnit] > 0 && a.held[coreUnit]+more[coreUnit] > limit[coreUnit]:
+			return "quota of " + a.name + ": at most " + cores(limit[coreUnit])
+		case limit[gpuUnit] > 0 && more[gpuUnit] > 0 && a.held[gpuUnit]+more[gpuUnit] > limit[gpuUnit]:
+			return "quota of " + a.name + ": at most " + thousandths(limit[gpuUnit]) + " GPUs"
+		}
 	}
-	return 1
+	return ""
 }
 
 // level returns the level of an account; the lowest is next.
@@ -228,29 +248,58 @@ func (as *accounts) prune(now time.Time) {
 	keep(as.groups)
 }
 
-// usage returns the moving averages of all owners and groups.
-func (as *accounts) usage(now time.Time) map[string]float64 {
+// usage returns what all owners and groups hold and have used lately, by name.
+func (as *accounts) usage(now time.Time) map[string]*v1.OwnerUse {
 	as.prune(now)
-	out := map[string]float64{}
-	for name, a := range as.owners {
-		out[name] = as.latelyOf(a, now)
+	uses := map[string]*v1.OwnerUse{}
+	for _, all := range []map[string]*account{as.owners, as.groups} {
+		for name, a := range all {
+			use := &v1.OwnerUse{
+				Held: a.held.share(&as.total), Lately: as.latelyOf(a, now), Running: int32(a.held[slotUnit] + a.held[remoteUnit]),
+				Cores: float64(a.held[coreUnit]) / 1000, Gpus: float64(a.held[gpuUnit]) / 1000, MemoryMb: a.held[memoryUnit],
+			}
+			if a.parent != nil {
+				use.Group = a.parent.name
+			}
+			uses[name] = use
+		}
 	}
-	for name, a := range as.groups {
-		out[name] = as.latelyOf(a, now)
-	}
-	return out
+	return uses
 }
+
+// addEntitled adds to the use of owners and groups the part of the fleet that each gets while those with tasks have tasks.
+func (as *accounts) addEntitled(uses map[string]*v1.OwnerUse) {
+	weights := map[string]float64{} // of those with tasks, by group
+	isActive := func(use *v1.OwnerUse) bool { return use.GetRunning()+use.GetWaiting() > 0 }
+	for name, use := range uses {
+		if isActive(use) {
+			weights[use.GetGroup()] += as.weightOf(name)
+		}
+	}
+	for name, use := range uses {
+		if !isActive(use) {
+			continue
+		}
+		use.Entitled = as.weightOf(name) / weights[use.GetGroup()]
+		if group := use.GetGroup(); group != "" {
+			use.Entitled *= as.weightOf(group) / weights[""]
+		}
+	}
+}
+
+// weightOf returns the weight of an owner or a group.
+func (as *accounts) weightOf(name string) float64 { return cmp.Or(as.terms[name].Weight, 1) }
 
 // restore sets the moving averages of owners and groups that were stored at a time. It ignores
 // accounts that have been used since.
-func (as *accounts) restore(usage map[string]float64, at, now time.Time) {
-	for name, lately := range usage {
-		a := as.ownerOf(name)
-		if s, ok := as.shares[name]; ok && len(s.Members) > 0 {
-			a = as.groups[name]
+func (as *accounts) restore(uses map[string]*v1.OwnerUse, at, now time.Time) {
+	for name, use := range uses {
+		a := as.groups[name]
+		if a == nil {
+			a = as.ownerOf(name)
 		}
-		if a != nil && a.lately == 0 {
-			a.lately, a.at = lately*math.Exp2(-max(0, now.Sub(at).Seconds())/as.halfLife.Seconds()), now
+		if a.lately == 0 {
+			a.lately, a.at = use.GetLately()*math.Exp2(-max(0, now.Sub(at).Seconds())/as.halfLife.Seconds()), now
 		}
 	}
 }

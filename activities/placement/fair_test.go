@@ -250,7 +250,7 @@ func TestReservationMovesFromASilentNode(t *testing.T) {
 // group counts as one owner, and that runs of an owner share what the owner gets.
 func TestOwnersShareByWeight(t *testing.T) {
 	y := newYard(t, Options{FairHalfLife: time.Minute}, aNode("a", func(n *v1.NodeSnapshot) { n.Cpu.Cores, n.MaxParallel = 16, 16 }))
-	y.SetShares(map[string]Share{"heavy": {Weight: 2}, "team": {Weight: 1, Members: []string{"cy", "di"}}})
+	y.SetTerms(map[string]Terms{"heavy": {Weight: 2}, "team": {Weight: 1, Members: []string{"cy", "di"}}})
 	for _, owner := range []string{"heavy", "light", "cy", "di"} {
 		for _, run := range []string{"1", "2"} {
 			y.ask(owner, owner+run, tasks("each", 1000)...)
@@ -311,7 +311,7 @@ func TestTakeoverForgetsNothingThatRuns(t *testing.T) {
 	}
 
 	y = newYard(t, Options{}, aNode("a"))
-	y.RestoreUsage(map[string]float64{"ada": 0.9, "bob": 0.1}, y.clock.now())
+	y.RestoreUsage(map[string]*v1.OwnerUse{"ada": {Lately: 0.9}, "bob": {Lately: 0.1}}, y.clock.now())
 	y.ask("cy", "r0", aTask("all", withCores(4)))
 	y.ask("ada", "r1", aTask("ada's"))
 	y.clock.add(time.Second)
@@ -319,5 +319,59 @@ func TestTakeoverForgetsNothingThatRuns(t *testing.T) {
 	y.end("r0", "all")
 	if y.on[claimKey{"r1", "ada's", 1}] != "" {
 		t.Errorf("placed %v: ada has used more", y.on)
+	}
+}
+
+// TestQuotasHold checks that an owner, and a group together, hold no more than their quota, that what waits for the quota says
+// so, and that it is placed as soon as the quota allows it.
+func TestQuotasHold(t *testing.T) {
+	y := newYard(t, Options{}, aNode("a", gpus(4), slots(16), func(n *v1.NodeSnapshot) { n.Cpu.Cores = 16 }))
+	y.SetTerms(map[string]Terms{
+		"ann": {MaxCores: 1.5}, "team": {Members: []string{"bob", "cy"}, MaxTasks: 3}, "di": {MaxGPUs: 0.5},
+	})
+	y.ask("ann", "r1", tasks("each", 3)...)
+	y.ask("bob", "r2", tasks("b", 2)...)
+	y.ask("cy", "r3", tasks("c", 2)...)
+	y.ask("di", "r4", aTask("part", withGPUs(0.5)), aTask("other", withGPUs(0.5)), aTask("none"))
+	for task, want := range map[string]string{
+		"each[1]": "quota of ann: at most 1.5 cores", "c[1]": "quota of team: at most 3 tasks at once", "other": "quota of di: at most 0.5 GPUs",
+	} {
+		if y.why[task] != want {
+			t.Errorf("%s waits because %q, want %q", task, y.why[task], want)
+		}
+	}
+	if len(y.on) != 6 || len(y.scheduler.reservations.held) > 0 {
+		t.Errorf("placed %v, %d reservations", y.on, len(y.scheduler.reservations.held))
+	}
+	y.clock.add(2 * time.Second)
+	if got := y.end("r2", "b[0]"); !slices.Equal(got, []string{"c[1]"}) {
+		t.Errorf("%v was placed, want c[1]", got)
+	}
+	y.SetTerms(map[string]Terms{"ann": {MaxCores: 3}})
+	if got := y.pass(); !slices.Equal(got, []string{"each[1]", "each[2]", "other"}) {
+		t.Errorf("%v was placed with larger quotas", got)
+	}
+}
+
+// TestUsageShowsWhatOwnersHold checks the figures of owners and groups, and to what each is entitled.
+func TestUsageShowsWhatOwnersHold(t *testing.T) {
+	y := newYard(t, Options{}, aNode("a"))
+	y.SetTerms(map[string]Terms{"ann": {Weight: 3}, "team": {Members: []string{"bob"}}})
+	y.ask("ann", "r1", tasks("each", 5)...)
+	y.ask("bob", "r2", aTask("his"))
+	y.clock.add(time.Hour)
+	uses := y.Usage()
+	ann, bob, team := uses["ann"], uses["bob"], uses["team"]
+	if ann.GetHeld() != 1 || math.Abs(ann.GetLately()-0.5) > 1e-9 || ann.GetEntitled() != 0.75 || ann.GetRunning() != 4 || ann.GetWaiting() != 1 || ann.GetCores() != 4 {
+		t.Errorf("ann: %v", ann)
+	}
+	if bob.GetGroup() != "team" || bob.GetEntitled() != 0.25 || team.GetEntitled() != 0.25 || team.GetWaiting() != 1 {
+		t.Errorf("bob: %v, team: %v", bob, team)
+	}
+	y.Forget("r1")
+	y.Forget("r2")
+	y.clock.add(100 * time.Hour)
+	if uses := y.Usage(); len(uses) > 0 || len(y.scheduler.accounts.runs) > 0 {
+		t.Errorf("nothing runs, and %v is remembered, with %d runs", uses, len(y.scheduler.accounts.runs))
 	}
 }

@@ -170,19 +170,34 @@ func (q *Queue) Repeat(runID string, claims []*historyv1.ClaimRef) {
 	}
 }
 
-// SetShares replaces the shares of owners and groups of owners, by name. An owner without a share has the weight 1.
-func (q *Queue) SetShares(shares map[string]Share) {
-	q.scheduler.accounts.setShares(shares, q.opts.Now())
+// SetTerms replaces the terms of owners and groups of owners, by name. The next pass considers all waiting requests again.
+func (q *Queue) SetTerms(terms map[string]Terms) {
+	q.scheduler.accounts.setTerms(terms, q.opts.Now())
+	q.demand.hasNews = true
 }
 
-// Usage returns what the owners and groups have used lately, as the moving average of their dominant share of the fleet, by
-// name.
-func (q *Queue) Usage() map[string]float64 { return q.scheduler.accounts.usage(q.opts.Now()) }
+// Usage returns what the owners and groups use, by name.
+func (q *Queue) Usage() map[string]*v1.OwnerUse {
+	uses := q.scheduler.accounts.usage(q.opts.Now())
+	for _, r := range q.demand.runs {
+		waits := 0
+		for _, req := range r.tasks {
+			if req.state == waiting {
+				waits++
+			}
+		}
+		for a := r.account.parent; a != nil; a = a.parent {
+			uses[a.name].Waiting += int32(waits)
+		}
+	}
+	q.scheduler.accounts.addEntitled(uses)
+	return uses
+}
 
-// RestoreUsage sets what Usage of an earlier queue returned at a time. It changes nothing for owners who have used something
-// since.
-func (q *Queue) RestoreUsage(usage map[string]float64, at time.Time) {
-	q.scheduler.accounts.restore(usage, at, q.opts.Now())
+// RestoreUsage sets what owners and groups had used lately when Usage of an earlier queue was called. It changes nothing for those
+// who have used something since.
+func (q *Queue) RestoreUsage(uses map[string]*v1.OwnerUse, at time.Time) {
+	q.scheduler.accounts.restore(uses, at, q.opts.Now())
 }
 
 // Counts returns the number of requests that wait for a node, without those that were given up, and

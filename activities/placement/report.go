@@ -100,6 +100,8 @@ func (r *request) waitsFor() string {
 		return r.verdict
 	case r.delayed != "":
 		return r.delayed
+	case r.line != nil && r.line.blocked != "":
+		return r.line.blocked
 	}
 	if r.reserved != nil {
 		return r.reserved.text(r) + ": " + r.class.notice.reason

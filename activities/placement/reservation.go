@@ -121,7 +121,7 @@ func (rs *reservations) update(now time.Time) (wasDue bool) {
 			break
 		}
 		rs.order.remove(l)
-		if !l.class.isReserving {
+		if !l.class.isReserving || l.account.exceeds(l.class.need.quantity()) != "" {
 			continue
 		}
 		l.class.isReserving = false

@@ -5,6 +5,10 @@ import (
 	"time"
 )
 
+// blockedInterval is the least time between two reports of a line about its quota, because every report becomes part of the
+// history of a run.
+const blockedInterval = 30 * time.Second
+
 // scheduler assigns waiting requests to nodes, in passes.
 type scheduler struct {
 	fleet          *fleet
@@ -107,6 +111,11 @@ func (sc *scheduler) pass() {
 			sc.order.remove(l)
 			continue
 		}
+		if why := l.account.exceeds(l.class.need.quantity()); why != "" {
+			sc.order.remove(l)
+			sc.noteBlocked(l, why)
+			continue
+		}
 		sc.guard.reach(l.priority)
 		c, ok := sc.picker.pick(l)
 		if !ok {
@@ -157,10 +166,23 @@ func (sc *scheduler) startOrder() {
 	sc.order.sort()
 }
 
+// noteBlocked records which quota keeps a line waiting, or "" if none does, and reports a change to its requests unless one
+// was reported a short time ago.
+func (sc *scheduler) noteBlocked(l *line, why string) {
+	if l.blocked == why || sc.eval.now.Sub(l.toldAt) < blockedInterval {
+		return
+	}
+	l.blocked, l.toldAt = why, sc.eval.now
+	for _, r := range l.requests {
+		sc.demand.report(r)
+	}
+}
+
 // failLine ends the part of a line in the pass: its first request fits no node. That holds for the
 // later lines of the class, too, unless reservations have kept the request from some node.
 func (sc *scheduler) failLine(l *line) {
 	s := l.class
+	sc.noteBlocked(l, "")
 	if len(s.kept) == 0 {
 		s.inOrder = false
 		sc.fail(s)

@@ -16,7 +16,9 @@ type line struct {
 	priority int32
 	kind     kind
 	requests requestHeap
-	index    int // in requestClass.lines
+	blocked  string    // which quota keeps the line waiting, or ""
+	toldAt   time.Time // when blocked was last reported
+	index    int       // in requestClass.lines
 	turn     *turn
 	revision int    // value of accounts.revision when turn was found
 	pass     uint64 // number of the order that it belongs to, or 0

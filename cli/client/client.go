@@ -31,6 +31,7 @@ type Client struct {
 	Auth          switchyardv1connect.AuthServiceClient
 	Secrets       switchyardv1connect.SecretServiceClient
 	Notifications switchyardv1connect.NotificationServiceClient
+	Owners        switchyardv1connect.OwnerServiceClient
 	Audit         switchyardv1connect.AuditServiceClient
 	Keys          switchyardv1connect.KeyServiceClient
 	Export        switchyardv1connect.ExportServiceClient
@@ -81,6 +82,7 @@ func New(list gatewayclient.List, o Options) *Client {
 		Auth:             switchyardv1connect.NewAuthServiceClient(client, base, options),
 		Secrets:          switchyardv1connect.NewSecretServiceClient(client, base, options),
 		Notifications:    switchyardv1connect.NewNotificationServiceClient(client, base, options),
+		Owners:           switchyardv1connect.NewOwnerServiceClient(client, base, options),
 		Audit:            switchyardv1connect.NewAuditServiceClient(client, base, options),
 		Keys:             switchyardv1connect.NewKeyServiceClient(client, base, options),
 		Export:           switchyardv1connect.NewExportServiceClient(client, base, options),

@@ -65,6 +65,7 @@ var objectKinds = map[protoreflect.Name]map[protoreflect.Name]string{
 	"NodeService":         {"name": "node"},
 	"SecretService":       {"name": "secret", "secret": "secret"},
 	"NotificationService": {"name": "target"},
+	"OwnerService":        {"name": "owner"},
 	"AuthService":         {"name": "name", "id": "token"},
 	"KeyService":          {"fingerprint": "key", "name": "name"},
 	"EnvironmentService":  {"name": "environment", "image": "image", "vm_image": "image"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -15,6 +16,7 @@ import (
 	"switchyard/gateway/paging"
 	"switchyard/gateway/runview"
 	v1 "switchyard/proto/switchyard/v1"
+	"switchyard/workflows/names"
 )
 
 // Totals counts the runs that match a filter and that the caller may see, by state. It ignores the state in the filter. Every
@@ -63,6 +65,25 @@ func (x *Index) Total(ctx context.Context, f RunFilter) (int32, error) {
 	retries, _ := scope.narrow(f.retries().Query())
 	replaced, err := x.replacedBy(ctx, retries, query)
 	return max(0, int32(res.GetCount())-int32(len(replaced))), err
+}
+
+// CountOpen counts the open runs that some owners have submitted, whoever the caller is.
+func (x *Index) CountOpen(ctx context.Context, owners []string) (int32, error) {
+	var quoted []string
+	for _, owner := range owners {
+		if ValidateValue("owner", owner) == nil {
+			quoted = append(quoted, quote(owner))
+		}
+	}
+	if len(quoted) == 0 {
+		return 0, nil
+	}
+	query := submittedQuery + AndOpen + " AND " + names.OwnerAttribute + " IN (" + strings.Join(quoted, ", ") + ")"
+	res, err := x.client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
+	if err != nil {
+		return 0, fmt.Errorf("count open runs: %w", err)
+	}
+	return int32(res.GetCount()), nil
 }
 
 // retries returns a filter for the executions that have replaced an earlier generation, limited to the criteria that all

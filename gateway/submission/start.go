@@ -27,6 +27,9 @@ const (
 // key. existed reports that the same request had already started the run.
 func (s *Submitter) Start(ctx context.Context, in *historyv1.RunInput, trigger, key string) (id string, existed bool, err error) {
 	name := in.GetDefinition().GetName()
+	if err := s.checkQuota(ctx, name, in.GetBy(), key); err != nil {
+		return "", false, err
+	}
 	sent, err := Pack(in)
 	if err != nil {
 		return "", false, err

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 
+	"switchyard/activities/owners"
 	"switchyard/activities/store"
 	"switchyard/gateway/auth"
 	"switchyard/gateway/definitions"
@@ -24,10 +25,12 @@ import (
 
 // Submitter checks requests and starts runs. It is safe for concurrent use.
 type Submitter struct {
-	Client      client.Client
-	Store       *store.Store
-	Reader      *runview.Reader
-	Index       *runindex.Index
+	Client client.Client
+	Store  *store.Store
+	Reader *runview.Reader
+	Index  *runindex.Index
+	// Owners holds the quotas of owners. nil means that there are none.
+	Owners      *owners.Owners
 	Definitions definitions.Checker
 	// ApproveUserRuns makes runs that users submit wait for the approval of an operator.
 	ApproveUserRuns bool

@@ -54,6 +54,7 @@ var waitTexts = []waitText{
 	{`^reserved on \S+, expected at `, v1.WaitBusy, ""},
 	{`^\d+ of \d+ nodes fit: `, v1.WaitNext, ""},
 	{`^waits for \S+: nodes had no room for it`, v1.WaitBusy, ""},
+	{`^quota of `, v1.WaitLimit, ""},
 	{`^waits for the lock `, v1.WaitLock, ""},
 	{`^its run has \d+ ahead of it for the lock (".*")$`, v1.WaitLock, "other tasks of its run are ahead of it for lock $1"},
 	{`^its task has reached its concurrency `, v1.WaitLimit, "its task has reached its concurrency"},

@@ -364,6 +364,24 @@ func NotificationTargetName(key string) string {
 	return string(name)
 }
 
+// OwnersPrefix begins the keys of the terms of owners.
+const OwnersPrefix = "owners/"
+
+// Owner returns the key of a v1.Owner with its terms. Names are encoded like those of secrets.
+func Owner(name string) string { return OwnersPrefix + hex.EncodeToString([]byte(name)) }
+
+// OwnerName returns the name of the owner that a key of Owner stands for. Any other key is returned unchanged.
+func OwnerName(key string) string {
+	name, err := hex.DecodeString(strings.TrimPrefix(key, OwnersPrefix))
+	if err != nil {
+		return key
+	}
+	return string(name)
+}
+
+// FleetUse is the key of a v1.FleetUse, which the leader of the placement queue writes.
+const FleetUse = "fleet/use"
+
 // OutboxPrefix begins the keys of all events in the outbox.
 const OutboxPrefix = "outbox/"
 
@@ -374,7 +392,7 @@ func Outbox(at time.Time, id string) string {
 }
 
 // prefixesOfNoRun begin the keys outside of runs, except those of cached results. A folder keeps their values as files.
-var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, NotificationsPrefix, OutboxPrefix, EnvironmentsPrefix, CollectorsPrefix, ChunksPrefix, SourcesPrefix}
+var prefixesOfNoRun = []string{RequestsPrefix, "auth/", AuditPrefix, SecretsPrefix, NotificationsPrefix, OwnersPrefix, FleetUse, OutboxPrefix, EnvironmentsPrefix, CollectorsPrefix, ChunksPrefix, SourcesPrefix}
 
 // CollectorsPrefix begins the keys of the signs of life of the processes that remove old values.
 const CollectorsPrefix = "collectors/"

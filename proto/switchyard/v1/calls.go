@@ -19,6 +19,7 @@ func Services() []protoreflect.ServiceDescriptor {
 		File_switchyard_v1_auth_service_proto,
 		File_switchyard_v1_secret_service_proto,
 		File_switchyard_v1_notification_service_proto,
+		File_switchyard_v1_owner_service_proto,
 		File_switchyard_v1_key_service_proto,
 		File_switchyard_v1_audit_service_proto,
 		File_switchyard_v1_export_service_proto,
