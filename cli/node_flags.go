@@ -31,6 +31,7 @@ type nodeFlags struct {
 	maxParallel     int
 	workDir         string
 	sharedDir       string
+	host            string
 	scratchDir      string
 	localTempDir    string
 	passEnv         []string
@@ -55,6 +56,7 @@ func (n *nodeFlags) addOne(f *pflag.FlagSet) {
 	f.IntVar(&n.maxParallel, "max-parallel", 0, "maximum number of tasks that a node runs at once (default its number of cores, at least 4)")
 	f.StringVar(&n.workDir, "work-dir", "", "base folder of relative working directories (default the current one)")
 	f.StringVar(&n.sharedDir, "shared-dir", "", "folder shared by all nodes, passed to tasks as SWITCHYARD_SHARED_DIR")
+	f.StringVar(&n.host, "host", "", "address under which other nodes reach this one, for gangs (default the one from which it reaches Temporal)")
 	f.StringVar(&n.scratchDir, "scratch-dir", "", "parent folder of the private directories of attempts, and of what a restarted worker finds again (default the system's temporary folder, and /var/lib/switchyard or your state directory)")
 	f.StringVar(&n.localTempDir, "temp-dir", "", "parent folder of the temporary directories of attempts (default their private directories)")
 	f.StringSliceVar(&n.passEnv, "pass-env", nil, "environment variables to pass to shell tasks besides PATH, HOME, the locale and the like, such as SSH_AUTH_SOCK,AWS_*; may be repeated")
@@ -169,7 +171,7 @@ func (n *nodeFlags) configs(least int) ([]stack.NodeConfig, error) {
 		}
 		nodes = append(nodes, stack.NodeConfig{
 			Name: name, Labels: n.labels, Capabilities: capabilities, Terms: terms,
-			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, ScratchDir: n.scratchDir, LocalTempDir: n.localTempDir, PassEnv: n.passEnv, Secrets: allowed, MaxOutput: n.maxOutputMB << 20, ArtifactCache: n.artifactCacheGB << 30,
+			MaxParallel: n.maxParallel, WorkDir: n.workDir, SharedDir: n.sharedDir, Host: n.host, ScratchDir: n.scratchDir, LocalTempDir: n.localTempDir, PassEnv: n.passEnv, Secrets: allowed, MaxOutput: n.maxOutputMB << 20, ArtifactCache: n.artifactCacheGB << 30,
 			OfflineAfter: n.offlineAfter, DrainTimeout: n.drainTimeout, Gaming: gaming, Containers: containers, Agents: agents, Kube: kube, VMs: vms,
 		})
 	}
@@ -196,7 +198,7 @@ func checkNewFolder(flag, dir string) error {
 }
 
 // onlyLocal lists the flags that make no sense for a run on a gateway.
-var onlyLocal = slices.Concat([]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "only-for", "reserve-for", "while", "hours", "gaming-process", "gaming-gpu-load",
+var onlyLocal = slices.Concat([]string{"nodes", "name", "label", "capability", "max-parallel", "work-dir", "shared-dir", "host", "scratch-dir", "temp-dir", "pass-env", "max-output-mb", "offline-after", "drain-timeout", "only-for", "reserve-for", "while", "hours", "gaming-process", "gaming-gpu-load",
 	"allow-mount", "mount", "allow-privileged", "allow-host-network", "allow-cap", "registry-auth", "store", "log-quota-gb", "artifact-quota-gb"}, agentFlagNames, kubeFlagNames)
 
 // refuseLocal returns an error if a flag describes nodes of this process.

@@ -49,16 +49,16 @@ func TestCapabilitiesFollowWhatTheNodeFinds(t *testing.T) {
 		ids, names []string
 		want       map[string]string
 	}{
-		{nil, nil, map[string]string{"gpu": "nvidia", "artifacts": "true", "workspaces": "true"}},
-		{[]string{"s-1"}, []string{"prod", "staging"}, map[string]string{"gpu": "nvidia", "artifacts": "true", "workspaces": "true", v1.SessionCapability("s-1"): "true", "kube/prod": "true", "kube/staging": "true"}},
-		{nil, []string{"staging"}, map[string]string{"gpu": "nvidia", "artifacts": "true", "workspaces": "true", "kube/staging": "true"}},
+		{nil, nil, map[string]string{"gpu": "nvidia", "artifacts": "true", "workspaces": "true", "gangs": "true"}},
+		{[]string{"s-1"}, []string{"prod", "staging"}, map[string]string{"gpu": "nvidia", "artifacts": "true", "workspaces": "true", "gangs": "true", v1.SessionCapability("s-1"): "true", "kube/prod": "true", "kube/staging": "true"}},
+		{nil, []string{"staging"}, map[string]string{"gpu": "nvidia", "artifacts": "true", "workspaces": "true", "gangs": "true", "kube/staging": "true"}},
 	} {
 		ids, names = test.ids, test.names
 		if got := withFound(t.Context(), cfg); !maps.Equal(got, test.want) {
 			t.Errorf("%v and %v make %v", ids, names, got)
 		}
 	}
-	if got := withFound(t.Context(), NodeConfig{Capabilities: given}); len(got) != 3 || got["artifacts"] != "true" || len(given) != 1 {
+	if got := withFound(t.Context(), NodeConfig{Capabilities: given}); len(got) != 4 || got["artifacts"] != "true" || len(given) != 1 {
 		t.Errorf("a node that finds nothing has %v", got)
 	}
 	if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\n"), 0o755); err != nil {

@@ -37,6 +37,8 @@ type DialOptions struct {
 // Connection is a Temporal client with the capabilities of its server.
 type Connection struct {
 	client.Client
+	// Address is the host and port of the server.
+	Address string
 	// Namespace is the namespace of the client.
 	Namespace string
 	// Fleet distinguishes fleets. It is the ID of the namespace, whatever address reached the server.
@@ -98,6 +100,7 @@ func Dial(ctx context.Context, o DialOptions) (*Connection, error) {
 	}
 	return &Connection{
 		Client:       c,
+		Address:      opts.HostPort,
 		Namespace:    opts.Namespace,
 		Fleet:        d.GetNamespaceInfo().GetId(),
 		PushesCancel: d.GetNamespaceInfo().GetCapabilities().GetWorkerCommands(),

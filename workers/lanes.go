@@ -34,6 +34,7 @@ func (n *Node) serve() error {
 			names.TermsActivity:     service.Terms,
 			names.DetachActivity:    n.attempts.Detach,
 			names.SteerActivity:     n.attempts.Steer,
+			names.ReserveActivity:   n.attempts.Reserve,
 		}),
 		n.serveAttempts(names.CPULane),
 		n.serveGPUs(),

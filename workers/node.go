@@ -89,6 +89,8 @@ type NodeConfig struct {
 	Secrets taskrunner.SecretSource
 	// SharedDir is passed to tasks as SWITCHYARD_SHARED_DIR. "" means none.
 	SharedDir string
+	// Host is the address under which other nodes reach the machine. "" means the one from which it reaches the server.
+	Host string
 	// MaxOutput is the most output of an attempt that its log keeps, in bytes. 0 means 256 MiB.
 	MaxOutput int64
 	// Metrics counts attempts. It may be nil.
@@ -202,7 +204,7 @@ func StartNode(ctx context.Context, cfg NodeConfig) (_ *Node, err error) {
 		Name: cfg.Name, Incarnation: uuid.NewString(), Client: cfg.Client, Store: cfg.Store, Room: room,
 		Executors: map[string]executor.Executor{},
 		Folders:   taskrunner.Folders{BaseDir: cfg.WorkDir, SharedDir: cfg.SharedDir, Workspaces: n.workspaces},
-		Fleet:     cfg.Client.Fleet, Secrets: cfg.Secrets, MaxOutput: cfg.MaxOutput, GPUs: n.gpuNames, HasNUMA: n.hasNUMA, Timing: taskrunner.Timing{BeatInterval: beat}, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
+		Fleet:     cfg.Client.Fleet, Secrets: cfg.Secrets, MaxOutput: cfg.MaxOutput, Host: cmp.Or(cfg.Host, ownHost(cfg.Client.Address)), GPUs: n.gpuNames, HasNUMA: n.hasNUMA, Timing: taskrunner.Timing{BeatInterval: beat}, EndGrace: cfg.EndGrace, Metrics: cfg.Metrics, Logger: cfg.Logger,
 	}
 	known := liveness.Attempts{Client: cfg.Client.Client, CheckFleet: cfg.Client.CheckFleet}
 	n.attempts.Wanted, n.attempts.IsGenerationOpen = known.IsClaimed, known.IsGenerationOpen
@@ -408,7 +410,7 @@ func withFound(ctx context.Context, cfg NodeConfig) map[string]string {
 	if all == nil {
 		all = map[string]string{}
 	}
-	all[v1.ArtifactsCapability], all[v1.WorkspacesCapability] = "true", "true"
+	all[v1.ArtifactsCapability], all[v1.WorkspacesCapability], all[v1.GangCapability] = "true", "true", "true"
 	if _, err := exec.LookPath("git"); err == nil {
 		all[v1.GitCapability] = "true"
 	}

@@ -103,6 +103,15 @@ func ledgerFilters() []filter {
 				return phrase{verb: has, object: count(v.n.perRun[v.runID], "task") + " of this run, the maximum"}
 			},
 		},
+		{"perNode",
+			func(v *view) bool {
+				most := int(v.gang.GetPerNode())
+				return most == 0 || v.membersThere() < most
+			},
+			func(v *view) phrase {
+				return phrase{verb: has, object: count(v.membersThere(), "member") + " of this gang, the maximum"}
+			},
+		},
 		{"freeCores",
 			func(v *view) bool { return v.coresFree(v.stretch) },
 			func(v *view) phrase {

@@ -98,6 +98,7 @@ func (d *demand) enqueue(r *request) {
 	if d.classes.activate(s) {
 		d.watcher.noteActive(s)
 	}
+	s.freshenGang()
 	d.watcher.noteFirstChanged(s, first)
 	if s.notice.impossible {
 		d.timeouts.start(r)
@@ -135,8 +136,12 @@ func (d *demand) unqueue(r *request) {
 	first := s.first()
 	s.drop(r)
 	d.watcher.noteFirstChanged(s, first)
-	if s.waiting == 0 {
+	switch {
+	case s.waiting == 0:
 		d.retire(s)
+	case s.gang != nil:
+		s.freshenGang()
+		d.hasNews = true
 	}
 }
 

@@ -15,6 +15,9 @@
 // An attempt that holds a place on a node without an assignment from this queue is foreign: an
 // earlier queue placed it, and this queue knows it only from the snapshots of the nodes.
 //
+// The requests of the members of a gang are placed in one decision of a pass, all or none, once all of them are there. Each then
+// is an assigned request like any other. The members form a request class of their own.
+//
 // Requests that ask for the same things form a request class, and the queue evaluates nodes once
 // per class. Within a class, the requests of one task of a run form a line. Each class keeps the nodes that could ever run it in a pool, sorted by their last
 // known state, and reads two logs of the nodes that have changed since. So neither a new snapshot
@@ -28,7 +31,8 @@
 //	    order         decides which request is next: by priority, by the levels of the accounts of
 //	                  owners and runs, and by age
 //	    picker        finds the best node for a class
-//	    reservations  keep room that becomes free for the most urgent requests that fit no node
+//	    reservations  keep room that becomes free for the most urgent requests that fit no node; a gang has one on each of
+//	                  the nodes that it needs, or none
 //	    prefetchGuard keeps the queues of nodes free for more urgent requests
 //	    reasons       explain why requests wait
 //	      evaluator   applies the filters to a node and a request

@@ -34,8 +34,9 @@ func newEvaluator(prefetchBelow time.Duration) *evaluator {
 // stretched.
 func (e *evaluator) viewOf(s *spec, n *node) view {
 	v := view{spec: s, n: n, now: e.now, stretch: 1}
-	// A request for GPUs or for a NUMA node must not wait behind other requests that hold them.
-	if s.need.gpus == 0 && s.need.numa == noNUMA && v.waitsThere() && e.mayPrefetch(n) {
+	// A request for GPUs or for a NUMA node must not wait behind other requests that hold them, and no member of a gang while
+	// others have started.
+	if s.need.gpus == 0 && s.need.numa == noNUMA && s.gang == nil && v.waitsThere() && e.mayPrefetch(n) {
 		v.stretch = prefetchFactor
 	}
 	return v

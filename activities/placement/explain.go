@@ -8,7 +8,8 @@ import (
 // Explain describes how the queue handles a task of a run. It returns the node that the task has
 // been assigned to and why, or why the task waits; and for every registered node, in the order of
 // their names, its score and every reason against it. If the queue does not hold the task, Explain
-// evaluates the request req. Resources that the task itself holds do not count against its node.
+// evaluates the request req. Resources that the task itself holds do not count against its node. No node is feasible for a member of
+// a gang that is larger than the fleet could ever hold.
 // Explain does not change the state of the queue.
 func (q *Queue) Explain(runID string, req *historyv1.TaskRequest) *historyv1.ExplainResponse {
 	q.scheduler.eval.now = q.opts.Now()
@@ -32,8 +33,13 @@ func (q *Queue) Explain(runID string, req *historyv1.TaskRequest) *historyv1.Exp
 	if res.Reason == "" {
 		res.Reason = q.scheduler.reasons.reasonFor(s, nil)
 	}
+	isTooLarge := q.scheduler.reasons.isTooLarge(s)
 	for _, n := range q.fleet.listed {
-		res.Nodes = append(res.Nodes, q.scheduler.reasons.verdict(s, waits, n))
+		v := q.scheduler.reasons.verdict(s, waits, n)
+		if isTooLarge && v.Feasible {
+			v.Feasible, v.Reasons = false, []string{q.scheduler.reasons.membersAtMost(s, n)}
+		}
+		res.Nodes = append(res.Nodes, v)
 	}
 	return res
 }

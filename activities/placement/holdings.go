@@ -76,11 +76,10 @@ func (h *holdings) hold(c *claim) {
 	}
 }
 
-// release removes a claim that has ended.
-func (h *holdings) release(c *claim, now time.Time) {
+// withdraw undoes hold.
+func (h *holdings) withdraw(c *claim) {
 	delete(h.claimed, c.key)
 	h.leave(c.key.run, c.grant)
-	h.settled[c.key] = released{at: now, grant: c.grant}
 	if c.grant.remote {
 		return
 	}
@@ -88,7 +87,12 @@ func (h *holdings) release(c *claim, now time.Time) {
 	if h.priorities[c.priority]--; h.priorities[c.priority] == 0 {
 		delete(h.priorities, c.priority)
 	}
-	if !c.cutShort {
+}
+
+// noteEnded records a claim that has ended.
+func (h *holdings) noteEnded(c *claim, now time.Time) {
+	h.settled[c.key] = released{at: now, grant: c.grant}
+	if !c.grant.remote && !c.cutShort {
 		h.measure(now.Sub(c.assignedAt))
 	}
 }

@@ -17,25 +17,33 @@ func newLedger(settle time.Duration, accounts *accounts, log *fleetLog) *ledger 
 	return &ledger{settle: settle, accounts: accounts, machines: map[string]*machine{}, foreign: map[claimKey]*node{}, log: log}
 }
 
-// hold charges a node for a claim on it.
-func (l *ledger) hold(c *claim) {
+// occupy charges a node for a claim on it. The claim's account is not charged.
+func (c *claim) occupy() {
 	m := c.node.machine
 	c.node.hold(c)
 	m.unseenMB += c.grant.memoryMB
 	m.charge(&m.holds, c.grant)
-	l.accounts.hold(c.account, quantityOf(c.grant), c.assignedAt)
 }
 
-// release frees what a claim holds. A late snapshot may still show the claim.
-func (l *ledger) release(c *claim, now time.Time) {
-	n, m := c.node, c.node.machine
+// vacate undoes occupy.
+func (c *claim) vacate() {
+	m := c.node.machine
 	if !c.seen {
 		m.unseenMB -= c.grant.memoryMB
 	}
 	m.discharge(&m.holds, c.grant)
+	c.node.withdraw(c)
+}
+
+// bill charges the account of a claim that occupies a node.
+func (l *ledger) bill(c *claim) { l.accounts.hold(c.account, quantityOf(c.grant), c.assignedAt) }
+
+// release frees what a claim holds. A late snapshot may still show the claim.
+func (l *ledger) release(c *claim, now time.Time) {
+	c.vacate()
 	l.accounts.release(c.account, quantityOf(c.grant), now)
-	n.release(c, now)
-	l.noteRoom(m)
+	c.node.noteEnded(c, now)
+	l.noteRoom(c.node.machine)
 }
 
 // lift temporarily removes what a claim holds. The returned function restores it.

@@ -23,7 +23,7 @@ func TestClaimHoldsOnAllNodesOfItsMachineUntilItIsReleased(t *testing.T) {
 	f := ledgerFleet(c, aNode("a", onMachine("m"), gpus(2)), aNode("b", onMachine("m"), gpus(2)))
 	a, b := f.node("a"), f.node("b")
 	held := claimOn(a, "t", c, grant{milliCores: 1500, memoryMB: 1000, gpus: []int32{1}, numa: noNUMA})
-	f.ledger.hold(held)
+	held.occupy()
 	for _, n := range []*node{a, b} {
 		if n.now.usedMilli != 1500 || n.now.freeMB != 7192 || n.machine.gpuUse(1) != (v1.GPUUse{Whole: 1}) || n.machine.gpuUse(0) != (v1.GPUUse{}) {
 			t.Errorf("%s has %d thousandths used and %d MiB free", n.name, n.now.usedMilli, n.now.freeMB)
@@ -48,7 +48,7 @@ func TestLiftRestoresWhatAClaimHolds(t *testing.T) {
 	f := ledgerFleet(c, aNode("a"))
 	n := f.node("a")
 	held := claimOn(n, "t", c, grant{milliCores: 1000, memoryMB: 500, numa: noNUMA})
-	f.ledger.hold(held)
+	held.occupy()
 	before := n.now
 	restore := f.ledger.lift(held)
 	if n.now.usedMilli != 0 || n.now.freeMB != 8192 || n.tasks != 0 {
@@ -83,7 +83,7 @@ func TestNodeThatLeavesStaysUntilItsClaimsAreReleased(t *testing.T) {
 	c := newClock()
 	f := ledgerFleet(c, aNode("a", onMachine("m")), aNode("b", onMachine("m")))
 	held := claimOn(f.node("a"), "t", c, grant{milliCores: 4000, numa: noNUMA})
-	f.ledger.hold(held)
+	held.occupy()
 	f.replace(live(aNode("b", onMachine("m"))), c.now())
 	if len(f.listed) != 1 || f.node("a") == nil || f.node("b").now.usedMilli != 4000 || len(f.named("a", "b")) != 1 {
 		t.Errorf("a holds nothing any more: %+v", f.node("b").now)

@@ -130,13 +130,14 @@ func (q *Queue) remove(r *request, now time.Time) {
 }
 
 // Place makes one pass over all waiting requests across runs, the most urgent first and then the
-// oldest, and assigns each request that fits a node to the best node. It returns the sorted ids of
+// oldest, and assigns each request that fits a node to the best node. The members of a gang are assigned
+// in the same pass or not at all, and the next Take reports all of them. Place returns the sorted ids of
 // the runs that have something to take, including runs that have not yet taken the result of an
 // earlier pass.
 //
 // A pass costs O(log waiting) and a few looks at nodes for each request that it places, one look at
 // each changed node for each request class, and one look at each node for each class that finds it
-// full. A pass looks at no node if nothing has changed.
+// full. A gang also looks again at the nodes where some of its members had room. A pass looks at no node if nothing has changed.
 func (q *Queue) Place() []string {
 	q.scheduler.place(q.opts.Now())
 	return q.demand.runsToReport()

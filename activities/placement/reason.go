@@ -20,14 +20,17 @@ const (
 
 // refusals groups the refused nodes by phrase.
 type refusals struct {
+	total    int // nodes that were evaluated
 	nodes    int
-	fitting  int  // nodes that were not refused
+	fitting  int  // nodes with room for one request
+	room     int  // requests that have room: 1, or the members of a gang that do, even if not all do
 	possible bool // some node fits, or was refused only for what is free now
 	groups   map[phrase][]string
 	// away holds the nodes that could run the request if they were neither offline nor restarting. present is set if another node
 	// could ever run it.
-	away    []string
-	present bool
+	away     []string
+	present  bool
+	suitable []*node // that could ever run a member of the gang; nil if the request is not for a gang
 }
 
 // reasons explains where a request fits and why it waits. It looks at every node.
@@ -55,8 +58,8 @@ func (rs *reasons) reasonFor(s *spec, r *request) string {
 		return bounded("no node could ever fit: " + s.targetErr.Error())
 	case len(rs.fleet.listed) == 0:
 		return "no node has registered yet"
-	case all.fitting > 0:
-		return fmt.Sprintf("%d of %d nodes fit: the task is placed next, after more urgent ones", all.fitting, all.nodes+all.fitting)
+	case all.room == s.gangSize():
+		return fmt.Sprintf("%d of %d nodes fit: the task is placed next, after more urgent ones", all.fitting, all.total)
 	case all.nodes == 0 && s.target.Node != "":
 		return bounded("no node could ever fit: there is no node " + s.target.Node)
 	case !all.possible && isMissing:
@@ -65,20 +68,31 @@ func (rs *reasons) reasonFor(s *spec, r *request) string {
 		return bounded("no node fits until " + oneOf(all.away) + " is back: " + all.String())
 	case !all.possible:
 		return bounded("no node could ever fit: " + all.String())
+	case s.gang != nil:
+		return bounded(rs.gangReason(s, all))
 	}
-	if want, ok := all.common(); ok && all.nodes > 1 {
-		return bounded(fmt.Sprintf("0 of %d nodes have %s: %s", all.nodes, want, all.figures()))
-	}
-	return bounded(fmt.Sprintf("0 of %d nodes fit: %s", all.nodes, all))
+	return bounded(all.summary())
 }
 
-// refuse evaluates the request on every node, or only on the nodes that the target names.
+// summary returns why all the nodes were refused.
+func (r refusals) summary() string {
+	if want, ok := r.common(); ok && r.nodes > 1 {
+		return fmt.Sprintf("0 of %d nodes have %s: %s", r.nodes, want, r.figures())
+	}
+	return fmt.Sprintf("0 of %d nodes fit: %s", r.nodes, r)
+}
+
+// refuse evaluates the request on every node, or only on the nodes that the target names. The members of a gang are evaluated
+// together: a node is refused for what keeps it from taking one more of them, unless all have room.
 func (rs *reasons) refuse(s *spec, r *request) refusals {
 	out := refusals{groups: map[phrase][]string{}}
+	members := &trial{spec: s, eval: rs.eval}
+	defer members.undo()
 	nodes := rs.fleet.listed
 	if s.targetErr != nil || s.target.Node != "" {
 		nodes = rs.fleet.allowedBy(s)
 	}
+	out.total = len(nodes)
 	for _, n := range nodes {
 		v := rs.eval.viewOf(s, n)
 		v.stretch = 1 // explain only immediate room; room for prefetching does not matter to people
@@ -88,9 +102,18 @@ func (rs *reasons) refuse(s *spec, r *request) refusals {
 			reserved, isReserved := rs.reservedFor(r, n)
 			p, fits = reserved, !isReserved
 		}
+		if could && s.gang != nil {
+			out.suitable = append(out.suitable, n)
+		}
 		if fits {
 			out.fitting++
-			continue
+			if out.room = s.gangSize(); s.gang != nil {
+				out.room = members.fill(n, rs.eval.byRoom)
+			}
+			if out.room == s.gangSize() {
+				continue
+			}
+			p, _, _ = rs.eval.refusal(&v)
 		}
 		out.nodes++
 		switch {

@@ -100,11 +100,13 @@ func (r *request) waitsFor() string {
 		return r.verdict
 	case r.delayed != "":
 		return r.delayed
+	case r.class.missing() > 0:
+		return "waits for the requests of " + count(r.class.missing(), "more member")
 	case r.line != nil && r.line.blocked != "":
 		return r.line.blocked
 	}
-	if r.reserved != nil {
-		return r.reserved.text(r) + ": " + r.class.notice.reason
+	if len(r.reserved) > 0 {
+		return r.reserved[0].text(r) + ": " + r.class.notice.reason
 	}
 	return r.class.notice.reason
 }

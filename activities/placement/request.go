@@ -63,9 +63,9 @@ type request struct {
 	fresh    bool // listed in requestClass.fresh
 	listed   bool // listed in run.report
 	due      time.Time
-	delayed  string       // why it must wait until due, or "" if it need not
-	verdict  string       // why it was given up
-	reserved *reservation // held for it, or nil
+	delayed  string         // why it must wait until due, or "" if it need not
+	verdict  string         // why it was given up
+	reserved []*reservation // held for it, or for all members of its gang together
 
 	// Of an assigned request.
 	place claim

@@ -22,8 +22,9 @@ type requestClass struct {
 	// soonest is the expected duration of the shortest line that reservations have kept from some node in the current pass,
 	// or 0.
 	soonest     time.Duration
-	kept        []*node // from which reservations have kept a line
-	isReserving bool    // in reservations.update
+	kept        []*node    // from which reservations have kept a line
+	tried       []*machine // that a gang left again because not all members had room
+	isReserving bool       // in reservations.update
 	prospects   prospects
 	notice      notice
 	timeout     classTimeout
@@ -33,10 +34,13 @@ func newRequestClass(key string, s spec) *requestClass {
 	return &requestClass{spec: s, key: key, byKey: map[lineKey]*line{}, active: -1}
 }
 
-// push adds a request to its line, which it creates if necessary.
+// push adds a request to its line, which it creates if necessary. A gang has one line, whatever its members ask for.
 func (s *requestClass) push(r *request) {
 	key := lineKey{account: r.run.account, task: baseName(r.task), priority: r.priority}
 	l := s.byKey[key]
+	if s.gang != nil && len(s.lines) > 0 {
+		l = s.lines[0]
+	}
 	if l == nil {
 		l = &line{key: key, class: s, account: key.account, priority: r.priority, kind: r.kind()}
 		s.byKey[key] = l

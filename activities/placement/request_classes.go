@@ -67,6 +67,9 @@ func (c *requestClasses) retire(s *requestClass) {
 	s.active = -1
 	s.takeFresh()
 	s.notice.clear()
+	if s.gang != nil { // no other request will ask for the same
+		delete(c.byKey, s.key)
+	}
 	c.retirements++
 	s.idleSince = c.retirements
 	if len(c.byKey)-len(c.active) > 2*mostIdle {

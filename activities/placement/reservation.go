@@ -30,7 +30,8 @@ const (
 //
 // and a less urgent request r may start there if now + duration(r) <= at, or if spare covers r.
 type reservation struct {
-	request *request
+	request *request   // the first of those that it is held for
+	members []*request // all of them: one, or all members of a gang
 	node    *node
 	since   time.Time
 	outlook
@@ -44,10 +45,16 @@ type outlook struct {
 	spare   quantity
 }
 
-// text explains the reservation to its request r, or to another one.
+// text explains the reservation to a request that it is held for, or to another one.
 func (res *reservation) text(r *request) string {
+	gang := res.request.class.gang
 	out := "reserved on " + res.node.name
-	if r != res.request {
+	switch isOwn := r.hasReserved(res); {
+	case isOwn && gang != nil:
+		out = "reserved on " + nodesOf(r.reserved) + " for " + count(len(res.members), "member")
+	case !isOwn && gang != nil:
+		out = "reserved for gang " + gang.GetTask() + " of run " + res.request.run.account.name
+	case !isOwn:
 		out = "reserved for task " + res.request.task + " of run " + res.request.run.account.name
 	}
 	if res.isKnown {
@@ -104,7 +111,7 @@ func (rs *reservations) update(now time.Time) (wasDue bool) {
 	rs.updated, rs.isStale, rs.searches = now, false, reserveSearches
 	rs.order.start(now)
 	for _, s := range rs.demand.classes.active {
-		if s.isReserving = !s.need.remote && s.prospects.isPossible(); s.isReserving {
+		if s.isReserving = !s.need.remote && s.missing() == 0 && rs.eval.isPossible(s, rs.fleet); s.isReserving {
 			for _, l := range s.lines {
 				rs.order.add(l)
 			}
@@ -115,18 +122,27 @@ func (rs *reservations) update(now time.Time) (wasDue bool) {
 	rs.held = nil
 	nodes := len(rs.fleet.listed)
 	limit := min(max(nodes/nodesPerReservation, min(nodes, 2)), mostReservations)
+	hasGang := false
 	for len(rs.held) < limit {
 		l := rs.order.next()
 		if l == nil {
 			break
 		}
 		rs.order.remove(l)
-		if !l.class.isReserving || l.account.exceeds(l.class.need.quantity()) != "" {
+		if !l.class.isReserving || l.account.exceeds(l.class.jointQuantity()) != "" {
 			continue
 		}
 		l.class.isReserving = false
-		if res := rs.reserve(l.first(), now); res != nil {
-			rs.held = append(rs.held, res)
+		if l.class.gang == nil {
+			if res := rs.reserve(l.first(), now); res != nil {
+				rs.held = append(rs.held, res)
+			}
+			continue
+		}
+		// The most urgent gang gets what it needs, or else a gang as large as the limit would never start.
+		if more := rs.reserveGang(l, now); !hasGang || len(rs.held)+len(more) <= limit {
+			rs.held = append(rs.held, more...)
+			hasGang = hasGang || len(more) > 0
 		}
 	}
 	rs.replace(former, now)
@@ -141,19 +157,27 @@ func (rs *reservations) replace(former []*reservation, now time.Time) {
 		}
 	}
 	for _, res := range rs.held {
-		r := res.request
-		r.reserved, res.node.machine.reservation = res, res
-		if !res.isReported && !now.Before(res.reportAt()) {
-			res.isReported = true
-			rs.demand.report(r)
+		res.node.machine.reservation = res
+		isDue := !res.isReported && !now.Before(res.reportAt())
+		res.isReported = res.isReported || isDue
+		for _, r := range res.members {
+			if !r.hasReserved(res) {
+				r.reserved = append(r.reserved, res)
+			}
+			if isDue {
+				rs.demand.report(r)
+			}
 		}
 	}
 }
 
+// hasReserved reports whether a reservation is held for the request.
+func (r *request) hasReserved(res *reservation) bool { return slices.Contains(r.reserved, res) }
+
 // end ends a reservation, so that all classes look at its node again.
 func (rs *reservations) end(res *reservation) {
-	if res.request.reserved == res {
-		res.request.reserved = nil
+	for _, r := range res.members {
+		r.reserved = slices.DeleteFunc(r.reserved, func(o *reservation) bool { return o == res })
 	}
 	if m := res.node.machine; m.reservation == res {
 		m.reservation = nil
@@ -161,9 +185,9 @@ func (rs *reservations) end(res *reservation) {
 	}
 }
 
-// cancel ends the reservation of a request that has none to wait for any more.
+// cancel ends the reservations of a request that has none to wait for any more. A gang has no use for the rest of its own.
 func (rs *reservations) cancel(r *request) {
-	if res := r.reserved; res != nil {
+	for _, res := range slices.Clone(r.reserved) {
 		rs.held = slices.DeleteFunc(rs.held, func(o *reservation) bool { return o == res })
 		rs.end(res)
 	}
@@ -172,12 +196,10 @@ func (rs *reservations) cancel(r *request) {
 // reserve returns the reservation of a request: its former one, if the node can still serve it, or one on
 // the node where it can start soonest. It returns nil if there is none.
 func (rs *reservations) reserve(r *request, now time.Time) *reservation {
-	if res := r.reserved; res != nil && !rs.isTaken(res.node) {
+	if len(r.reserved) > 0 && !rs.isTaken(r.reserved[0].node) {
+		res := r.reserved[0]
 		if o, ok := rs.outlookOf(r.class, res.node, now); ok {
-			if o.isKnown != res.isKnown || o.isKnown && o != res.outlook {
-				rs.fleet.ledger.noteRoom(res.node.machine)
-			}
-			res.outlook = o
+			rs.renew(res, o)
 			return res
 		}
 	}
@@ -192,6 +214,14 @@ func (rs *reservations) reserve(r *request, now time.Time) *reservation {
 		}
 	}
 	return nil
+}
+
+// renew updates when the node of a reservation is expected to have room.
+func (rs *reservations) renew(res *reservation, o outlook) {
+	if o.isKnown != res.isKnown || o.isKnown && o != res.outlook {
+		rs.fleet.ledger.noteRoom(res.node.machine)
+	}
+	res.outlook = o
 }
 
 // search returns a reservation for a request on the node of a pool where it can start soonest, or nil.
@@ -210,7 +240,7 @@ func (rs *reservations) search(r *request, p *pool, now time.Time) *reservation 
 		if !ok || best != nil && (o.at.After(best.at) || o.at.Equal(best.at) && n.name > best.node.name) {
 			continue
 		}
-		best = &reservation{request: r, node: n, since: now, outlook: o}
+		best = &reservation{request: r, members: []*request{r}, node: n, since: now, outlook: o}
 	}
 	if best != nil {
 		rs.fleet.ledger.noteRoom(best.node.machine) // the request may fit already
@@ -227,12 +257,12 @@ func (rs *reservations) isTaken(n *node) bool {
 // the node accepts no tasks or could never run the class.
 func (rs *reservations) outlookOf(s *requestClass, n *node, now time.Time) (o outlook, ok bool) {
 	v := view{spec: &s.spec, n: n, now: now, stretch: 1}
-	if !n.present || !s.names(n.name) || !fitsAll(rs.eval.byCondition, &v) || !rs.eval.isSuitable(s, &v) {
+	if !rs.accepts(s, &v) {
 		return o, false
 	}
 	o = outlook{at: now, isKnown: true}
 	if !fitsAll(rs.eval.byAmount, &v) {
-		ok = rs.lift(&v, &o)
+		ok = rs.waitFor(&v, &o)
 	} else {
 		ok = true
 		o.spare = v.spare()
@@ -240,25 +270,45 @@ func (rs *reservations) outlookOf(s *requestClass, n *node, now time.Time) (o ou
 	return o, ok
 }
 
-// lift adds to an outlook when the attempts end that must end before the request of a view fits, and
+// accepts reports whether the node of a view accepts tasks and could ever run the class.
+func (rs *reservations) accepts(s *requestClass, v *view) bool {
+	return v.n.present && s.names(v.n.name) && fitsAll(rs.eval.byCondition, v) && rs.eval.isSuitable(s, v)
+}
+
+// waitFor adds to an outlook when the attempts end that must end before the request of a view fits, and
 // what is free then. It reports whether the request fits when all attempts have ended.
-func (rs *reservations) lift(v *view, o *outlook) (fits bool) {
-	m := v.n.machine
-	for _, e := range rs.ends(m, v.now) {
-		restore := rs.fleet.ledger.lift(e.claim)
-		defer restore()
-		if e.claim.seen {
-			m.changeAvailable(e.claim.grant.memoryMB)
-			defer m.changeAvailable(-e.claim.grant.memoryMB)
-		}
-		o.at = e.at
-		o.isKnown = o.isKnown && e.isKnown
+func (rs *reservations) waitFor(v *view, o *outlook) (fits bool) {
+	for _, e := range rs.ends(v.n.machine, v.now) {
+		defer rs.lift(e.claim)()
+		o.addEnd(e)
 		if fitsAll(rs.eval.byAmount, v) {
 			o.spare = v.spare()
 			return true
 		}
 	}
 	return false
+}
+
+// addEnd adds the end of an attempt that must end first.
+func (o *outlook) addEnd(e attemptEnd) {
+	if e.at.After(o.at) {
+		o.at = e.at
+	}
+	o.isKnown = o.isKnown && e.isKnown
+}
+
+// lift temporarily removes an attempt from its machine. The returned function restores it.
+func (rs *reservations) lift(c *claim) (restore func()) {
+	undo := rs.fleet.ledger.lift(c)
+	if !c.seen {
+		return undo
+	}
+	m := c.node.machine
+	m.changeAvailable(c.grant.memoryMB)
+	return func() {
+		m.changeAvailable(-c.grant.memoryMB)
+		undo()
+	}
 }
 
 // attemptEnd is when an attempt is expected to end.
@@ -306,7 +356,7 @@ func (v *view) spare() quantity {
 func (rs *reservations) mayStart(l *line, n *node, isAhead bool) bool {
 	res := n.machine.reservation
 	r := l.first()
-	if res == nil || res.request == r || l.class.need.remote || rs.demand.accounts.isBefore(r, res.request, rs.eval.now) {
+	if res == nil || r.hasReserved(res) || l.class.need.remote || rs.demand.accounts.isBefore(r, res.request, rs.eval.now) {
 		return true
 	}
 	return !isAhead && (rs.endsBefore(r, res) || res.spare.covers(l.class.need.quantity()))
@@ -318,11 +368,22 @@ func (rs *reservations) endsBefore(r *request, res *reservation) bool {
 	return ok && res.isKnown && !rs.eval.now.Add(d).After(res.at)
 }
 
-// noteAssigned updates the reservations after a request was assigned to a node.
-func (rs *reservations) noteAssigned(r *request, n *node) {
-	res := n.machine.reservation
-	if res != nil && res.request != r && !r.class.need.remote && !rs.endsBefore(r, res) {
-		res.spare.sub(r.class.need.quantity())
+// charge takes what a request needs from the spare part of the reservation on the machine of a node, if the request uses that.
+func (rs *reservations) charge(r *request, n *node) {
+	if rs.usesSpare(r, n) {
+		n.machine.reservation.spare.sub(r.class.need.quantity())
 	}
-	rs.cancel(r)
+}
+
+// discharge undoes charge.
+func (rs *reservations) discharge(r *request, n *node) {
+	if rs.usesSpare(r, n) {
+		n.machine.reservation.spare.add(r.class.need.quantity())
+	}
+}
+
+// usesSpare reports whether a request on a node takes from what a reservation for another request leaves there.
+func (rs *reservations) usesSpare(r *request, n *node) bool {
+	res := n.machine.reservation
+	return res != nil && !r.hasReserved(res) && !r.class.need.remote && !rs.endsBefore(r, res)
 }

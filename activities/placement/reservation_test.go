@@ -41,7 +41,7 @@ func TestReservationsNeverBlockForever(t *testing.T) {
 			checkCapacity(t, nodes, on, asked)
 			for _, res := range q.scheduler.reservations.held {
 				reserved++
-				if res.request.state != waiting || !res.node.now.active || res.node.machine.reservation != res || res.request.reserved != res {
+				if res.request.state != waiting || !res.node.now.active || res.node.machine.reservation != res || !res.request.hasReserved(res) {
 					t.Fatalf("a reservation on %s for %s, which is in state %d", res.node.name, res.request.task, res.request.state)
 				}
 			}

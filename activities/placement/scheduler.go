@@ -111,20 +111,17 @@ func (sc *scheduler) pass() {
 			sc.order.remove(l)
 			continue
 		}
-		if why := l.account.exceeds(l.class.need.quantity()); why != "" {
+		if why := l.account.exceeds(l.class.jointQuantity()); why != "" {
 			sc.order.remove(l)
 			sc.noteBlocked(l, why)
 			continue
 		}
 		sc.guard.reach(l.priority)
-		c, ok := sc.picker.pick(l)
-		if !ok {
+		if !sc.placeNext(l) {
 			sc.order.remove(l)
 			sc.failLine(l)
 			continue
 		}
-		r := sc.demand.takeFirst(l)
-		sc.assign(r, l, c)
 		sc.order.advance(l)
 		if l.class.waiting == 0 {
 			l.class.inOrder = false
@@ -195,9 +192,12 @@ func (sc *scheduler) failLine(l *line) {
 }
 
 // mayFit reports whether a line of a class in the order may fit some node. If reservations have kept an
-// earlier line from nodes, only a line with shorter attempts may, and the class looks at them again.
+// earlier line from nodes, only a line with shorter attempts may, and the class looks at them again. An incomplete gang does not fit.
 func (sc *scheduler) mayFit(l *line) bool {
 	s := l.class
+	if s.missing() > 0 {
+		return false
+	}
 	if s.soonest == 0 {
 		return true
 	}
@@ -208,20 +208,40 @@ func (sc *scheduler) mayFit(l *line) bool {
 	return true
 }
 
-// assign assigns a request to a node and charges the node for it.
-func (sc *scheduler) assign(r *request, l *line, c candidate) {
-	n, s := c.n, &r.class.spec
-	v := sc.eval.viewOf(s, n)
-	r.state = assigned
+// placeNext assigns the next request of a line, or all members of its gang. It returns false if they fit no node.
+func (sc *scheduler) placeNext(l *line) (ok bool) {
+	if l.class.gang != nil {
+		return sc.placeGang(l)
+	}
+	c, ok := sc.picker.pick(l)
+	if ok {
+		r := sc.demand.takeFirst(l)
+		sc.occupy(r, l, c)
+		sc.assign(r)
+	}
+	return ok
+}
+
+// occupy charges a node for a request that is about to be assigned to it.
+func (sc *scheduler) occupy(r *request, l *line, c candidate) {
+	n := c.n
+	v := sc.eval.viewOf(&r.class.spec, n)
 	r.why = reckoning{score: c.score(sc.weights.Task), figures: n.figures, tasks: sc.weights.forTasks(c.tasks), pinned: c.pinned}
 	r.place = claim{
 		key: r.key(), priority: r.priority, node: n, account: r.run.account, kind: l.kind,
 		assignedAt: sc.eval.now, limit: r.limit, grant: v.choose(),
 	}
-	sc.reservations.noteAssigned(r, n)
-	sc.fleet.ledger.hold(&r.place)
+	sc.reservations.charge(r, n)
+	r.place.occupy()
+}
+
+// assign assigns a request to the node that it occupies.
+func (sc *scheduler) assign(r *request) {
+	r.state = assigned
+	sc.fleet.ledger.bill(&r.place)
+	sc.reservations.cancel(r)
 	if sc.placed != nil {
-		sc.placed(s.taskType, sc.eval.now.Sub(r.queuedAt))
+		sc.placed(r.class.taskType, sc.eval.now.Sub(r.queuedAt))
 	}
 	sc.demand.report(r)
 }
@@ -237,7 +257,7 @@ func (sc *scheduler) fail(s *requestClass) {
 // updateReason skips it unless a report or a new request needs it.
 func (sc *scheduler) updateReason(s *requestClass) {
 	n, now := &s.notice, sc.eval.now
-	turned := n.setImpossible(!s.prospects.isPossible(), sc.reasonInterval, now)
+	turned := n.setImpossible(!sc.eval.isPossible(s, sc.fleet), sc.reasonInterval, now)
 	if turned {
 		sc.demand.timeouts.restart(s, now)
 	}

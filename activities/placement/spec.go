@@ -26,7 +26,8 @@ type spec struct {
 	runID       string // used for the limit of tasks per run and node
 	// workspace is the folder that the task shares, which is on one node, or nil.
 	workspace *historyv1.PlacedWorkspace
-	later     need // what tasks need that must run on the same node
+	later     need                   // what tasks need that must run on the same node
+	gang      *historyv1.GangRequest // that the task is a member of, or nil
 }
 
 // newSpec returns what a request of a run asks for. ask is the key of specKeys.
@@ -51,15 +52,15 @@ func newSpec(runID string, req *historyv1.TaskRequest, ask string) spec {
 		runID:       runID,
 		workspace:   req.GetWorkspace(),
 		later:       laterOf(req.GetLater()),
+		gang:        req.GetGang(),
 	}
 }
 
 // specKeys returns two keys: ask is equal for requests for the same resources, class for requests
 // that fit the same nodes. Requests that differ only in the order of a list get different keys,
-// which costs time but is correct.
+// which costs time but is correct. The members of a gang have a class of their own.
 func specKeys(runID string, req *historyv1.TaskRequest) (ask, class string) {
-	// Marshalling these fields fails only for invalid UTF-8, which a payload cannot contain.
-	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(&historyv1.TaskRequest{
+	asked := &historyv1.TaskRequest{
 		Type:        req.GetType(),
 		Constraints: req.GetConstraints(),
 		Resources:   req.GetResources(),
@@ -67,18 +68,30 @@ func specKeys(runID string, req *historyv1.TaskRequest) (ask, class string) {
 		Needs:       req.GetNeeds(),
 		Workspace:   req.GetWorkspace(),
 		Later:       req.GetLater(),
-	})
-	if err != nil {
-		b = []byte(req.String())
 	}
-	if req.GetConstraints().GetMaxParallelPerNode() == 0 {
+	ask = encoded(asked)
+	class = ask
+	switch {
+	case req.GetGang() != nil:
+		asked.Gang = req.GetGang()
+		class = encoded(asked)
+	case req.GetConstraints().GetMaxParallelPerNode() == 0:
 		runID = ""
 	}
-	ask = string(b)
 	if runID == "" && len(req.GetAvoidNodes()) == 0 {
-		return ask, ask
+		return ask, class
 	}
-	return ask, ask + "\x00" + runID + "\x00" + strings.Join(req.GetAvoidNodes(), "\x00")
+	return ask, class + "\x00" + runID + "\x00" + strings.Join(req.GetAvoidNodes(), "\x00")
+}
+
+// encoded returns the encoding of a part of a request.
+func encoded(asked *historyv1.TaskRequest) string {
+	// Marshalling fails only for invalid UTF-8, which a payload cannot contain.
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(asked)
+	if err != nil {
+		return asked.String()
+	}
+	return string(b)
 }
 
 func (s *spec) avoids(name string) bool { return slices.Contains(s.avoid, name) }

@@ -143,24 +143,31 @@ func (a *attempt) guarded(ctx context.Context) (res *historyv1.ExecuteResponse, 
 	return a.run(ctx)
 }
 
+// refuse returns the answer that hands an attempt back because this worker cannot run it now, or nil if it can.
+func (n *Node) refuse(req *historyv1.ExecuteRequest) *historyv1.ExecuteResponse {
+	switch want := req.GetIncarnation(); {
+	case want != "" && n.Incarnation != "" && want != n.Incarnation:
+		return moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again since", n.Name))
+	case n.Executors[req.GetType()] == nil:
+		return moved(v1.ReasonNoExecutor, fmt.Sprintf("node %s runs no tasks of type %s", n.Name, req.GetType()))
+	case n.recovery.Load().isSearching(req.GetType()):
+		return moved(v1.ReasonNoExecutor, fmt.Sprintf("node %s is looking for what its earlier worker has left", n.Name))
+	}
+	return nil
+}
+
 // execute waits for everything that an attempt needs, and then runs it. An attempt that cannot have what it needs is
 // handed back.
 func (n *Node) execute(ctx context.Context, a *attempt) (*historyv1.ExecuteResponse, error) {
 	req := a.req
-	if want := req.GetIncarnation(); want != "" && n.Incarnation != "" && want != n.Incarnation {
-		return moved(v1.ReasonIncarnation, fmt.Sprintf("node %s was started again since", n.Name)), nil
+	if refusal := n.refuse(req); refusal != nil {
+		return refusal, nil
 	}
 	exec := n.Executors[req.GetType()]
-	if exec == nil {
-		return moved(v1.ReasonNoExecutor, fmt.Sprintf("node %s runs no tasks of type %s", n.Name, req.GetType())), nil
-	}
-	if n.recovery.Load().isSearching(req.GetType()) {
-		return moved(v1.ReasonNoExecutor, fmt.Sprintf("node %s is looking for what its earlier worker has left", n.Name)), nil
-	}
 	if ctx.Err() != nil {
 		return stopped(ctx, nil), nil
 	}
-	release, err := n.Room.Acquire(ctx, req)
+	release, err := n.acquire(ctx, a)
 	switch late := context.Cause(ctx) == errNotStarted; {
 	case err == nil:
 		defer release()

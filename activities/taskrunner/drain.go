@@ -19,6 +19,13 @@ import (
 // when the drain began has arrived and been handed back by then.
 const drainQuiet = 2 * time.Second
 
+// drainCause returns why the node accepts no attempts, or nil if it does not drain.
+func (s *attempts) drainCause() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.drain.cause
+}
+
 // drained is the cause of an attempt's end if its node drains or stops.
 type drained struct{ why string }
 

@@ -46,6 +46,8 @@ type Node struct {
 	MaxOutput int64
 	// Secrets resolves the secrets of tasks. If nil, tasks that ask for a secret fail.
 	Secrets SecretSource
+	// Host is the address under which other nodes reach this one.
+	Host string
 	// GPUs returns the names of the machine's GPUs by index, as Binding.GPUs has them. If there are any, tasks without GPUs of
 	// their own see none. The answer may change while the node runs. A nil function means no GPUs.
 	GPUs func() map[int32]string
@@ -65,6 +67,7 @@ type Node struct {
 	Artifacts *artifacts.Library
 
 	attempts  attempts
+	reserved  reservedPlaces
 	lists     results.ListCache
 	templates templates
 	clones    clones

@@ -100,6 +100,9 @@ func (w *work) prepare(ctx context.Context, m *member) (*historyv1.ExecuteRespon
 		Attempt: int(m.attempt), Node: n.Name, NUMANode: numaNode(req), SharedDir: n.Folders.SharedDir,
 		Env: env, Input: w.inputs.input, Checkpoint: checkpoint,
 	}
+	if hosts := req.GetGang().GetHosts(); len(hosts) > 0 {
+		r.Gang = &workspace.Gang{Hosts: hosts, MasterPort: int(req.GetGang().GetMasterPort())}
+	}
 	if m.index >= 0 {
 		r.Index, r.Count, r.Item = int(m.index), int(req.GetCount()), w.inputs.item(m)
 	}

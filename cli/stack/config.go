@@ -105,6 +105,7 @@ type NodeConfig struct {
 	MaxParallel  int
 	WorkDir      string
 	SharedDir    string
+	Host         string
 	// ArtifactCache bounds the contents of artifacts that the node keeps, in bytes.
 	ArtifactCache int64
 	// ScratchDir is the parent of the private directories of attempts, or "" for the system's temporary folder. All

@@ -87,7 +87,7 @@ func (s *Stack) startNodes(ctx context.Context, cfg Config, figures *metrics.Met
 				Clusters:    s.clusters.Reachable,
 				Support:     newSupport(n, containers),
 				Secrets:     &secrets.Resolver{Allow: n.Secrets, Store: stored, Getenv: os.LookupEnv},
-				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, MaxOutput: n.MaxOutput, ArtifactCache: n.ArtifactCache,
+				MaxParallel: n.MaxParallel, WorkDir: n.WorkDir, SharedDir: n.SharedDir, Host: n.Host, MaxOutput: n.MaxOutput, ArtifactCache: n.ArtifactCache,
 				OfflineAfter: n.OfflineAfter, KeepOnStop: n.KeepOnStop, EndGrace: s.graceEnded.Done(), Gaming: n.Gaming, Containers: n.Containers.Policy, MetricsURL: s.MetricsURL(),
 			})
 			return err

@@ -29,7 +29,7 @@ var gallery = []struct {
 	{"A whole pipeline", []string{"build-and-deploy"}},
 	{"Order, failures and retries", []string{"diamond", "triggers", "retry-until-success", "notify-failure", "notify-failures"}},
 	{"Data", []string{"inputs", "context", "defaults", "secrets", "cache", "artifacts", "workspace"}},
-	{"Many instances", []string{"fan-out", "matrix", "batches"}},
+	{"Many instances", []string{"fan-out", "matrix", "batches", "gang"}},
 	{"Placement and locks", []string{"placement", "locks"}},
 	{"Schedules, approvals and other workflows", []string{"schedule", "approval", "child-run", "a2a-greeting"}},
 	{"Containers and machines", []string{"containers", "machines"}},

@@ -37,6 +37,7 @@ func newTaskRequest(name string, def *v1.TaskDefinition, options *v1.RunOptions,
 		Task: name, Type: def.GetType(), Constraints: definition.Constraints(def), Resources: def.GetResources(),
 		Container: definition.ContainerNeeds(def), Needs: definition.TaskNeeds(def), Priority: def.GetPriority(), QueuedAt: timestamppb.New(now),
 		PlacementTimeout: definition.PlacementTimeout(def, options.GetPlacementTimeout()),
+		Gang:             definition.GangRequest(name, def),
 	}
 }
 

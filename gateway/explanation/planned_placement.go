@@ -71,7 +71,7 @@ func (p planner) planPlacement(ctx context.Context, in *historyv1.RunInput, task
 
 // placementKey returns a key that is equal for tasks with the same placement requirements.
 func placementKey(req *historyv1.TaskRequest) (string, error) {
-	bare := &historyv1.TaskRequest{Type: req.GetType(), Constraints: req.GetConstraints(), Resources: req.GetResources(), Container: req.GetContainer(), Needs: req.GetNeeds()}
+	bare := &historyv1.TaskRequest{Type: req.GetType(), Constraints: req.GetConstraints(), Resources: req.GetResources(), Container: req.GetContainer(), Needs: req.GetNeeds(), Gang: req.GetGang()}
 	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(bare)
 	return string(key), err
 }

@@ -54,7 +54,8 @@ type group struct {
 
 // blocked reports whether the group's own limits stop it from continuing.
 func (g *group) blocked() bool {
-	return g.concurrency > 0 && g.units >= g.concurrency || g.sizing.wait()
+	isIncomplete := g.sizing.batch.Whole && g.waiting < g.sizing.batch.Size
+	return g.concurrency > 0 && g.units >= g.concurrency || isIncomplete || g.sizing.wait()
 }
 
 // lane returns the lane in which a request waits, and creates it if necessary.

@@ -27,6 +27,8 @@ type Batch struct {
 	Size int
 	// Auto makes a unit of about a second of work, whatever Size is.
 	Auto bool
+	// Whole makes a unit only of Size instances, not of fewer.
+	Whole bool
 	// Prefetch is the most units of an automatic batch that may be without a node, so that later units are formed with what the
 	// first ones have shown; 0 means 8.
 	Prefetch int

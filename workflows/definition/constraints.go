@@ -73,6 +73,9 @@ func neededCapabilities(task *v1.TaskDefinition) (needed []string) {
 	if task.GetWorkspace() != "" {
 		needed = append(needed, v1.WorkspacesCapability)
 	}
+	if task.GetGang() != nil {
+		needed = append(needed, v1.GangCapability)
+	}
 	return needed
 }
 

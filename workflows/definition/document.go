@@ -51,6 +51,7 @@ func (d *document) complete(def *v1.Definition) map[string]proto.Message {
 	inputRules{d.decoder}.restoreTexts(def.GetInputs(), d.base.Field("inputs"))
 	defaults.inherit(def)
 	matrixReader{d.decoder}.replaceAll(def)
+	setGangCounts(def)
 	specs := make(map[string]proto.Message, v1.CountTasks(def))
 	for _, name := range v1.TaskNames(def) {
 		task, at := v1.TaskNamed(def, name), taskPath(d.base, def, name).Field("spec")

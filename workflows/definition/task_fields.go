@@ -29,6 +29,7 @@ const (
 	unlimited   = "is for containers and sandboxes; a task of type %s has no process limit without one"
 	ownFiles    = "is for tasks of type shell, container and subagent; a task of type %s cannot have artifacts"
 	ownFolder   = "is for tasks of type shell and container; a task of type %s cannot share a folder"
+	ownGang     = "is for tasks of type shell and container; a task of type %s cannot run as a gang"
 	ofMachine   = "is about the machine of a node; a task of type %s runs in a cluster"
 	ownStop     = "is for tasks of type shell, container and vps; a task of type %s is stopped in its own way"
 	lasting     = "is for tasks that end by themselves; a task of type %s runs until it is stopped"
@@ -45,6 +46,7 @@ var fieldScopes = []fieldScope{
 	{field: "constraints.minMemoryMb", affects: usesMachine, reason: ofMachine, hint: "resources.memoryMb is the memory of the pod"},
 	{field: "constraints.requiresGpu", affects: usesMachine, reason: ofMachine, hint: "resources.gpus is the number of GPUs of the pod"},
 	{field: "env", affects: needsNode, reason: withoutNode, typeHint: childInput},
+	{field: "gang", affects: sharesFolder, reason: ownGang, typeHint: map[string]string{v1.TypeRun: "the tasks of the child run have their own"}},
 	{field: "heartbeatTimeout", affects: needsNode, reason: withoutNode},
 	{field: "input", affects: readsInput, reason: unreadInput, typeHint: childInput},
 	{field: "priority", affects: competes, reason: asksPerson, hint: "it orders the tasks that wait for a node or a lock"},

@@ -66,6 +66,7 @@ func (r taskRules) check(def *v1.Definition, task *v1.TaskDefinition, spec proto
 	gpuRules{r.decoder}.check(task, at)
 	r.flow(task, at.Parent.Name == "finally", at)
 	fanOutRules{r.decoder}.check(task, at)
+	gangRules{r.decoder}.check(task, at)
 	r.warnings.check(def, task, spec, at)
 }
 

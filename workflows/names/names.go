@@ -66,6 +66,8 @@ const (
 	AwaitAnswerActivity    = "AwaitAnswer"
 	DetachActivity         = "Detach"
 	SteerActivity          = "Steer"
+	// ReserveActivity reserves the place of a member of a gang on its node. It takes an ExecuteRequest and returns a ReserveResponse.
+	ReserveActivity = "Reserve"
 
 	// FleetNotifyActivity takes nothing and returns a FleetNotify.
 	FleetNotifyActivity = "FleetNotify"

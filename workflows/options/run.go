@@ -30,6 +30,10 @@ const (
 	// steerTimeout is how long a node may take to suspend or resume an attempt, and steerTry how long each try may take.
 	steerTimeout = 10 * time.Second
 	steerTry     = 8 * time.Second
+	// reserveTimeout is how long a node may take to reserve the place of a member of a gang, and reserveTry how long each try may
+	// take. A node that waits for room answers sooner.
+	reserveTimeout = 30 * time.Second
+	reserveTry     = 12 * time.Second
 	// restartTimeout is how long a node may take to restart the machine of an attempt, which is asked to shut down first.
 	restartTimeout = time.Minute
 	// PlacementPause is the wait before placement is called again after it could not answer.
@@ -89,6 +93,17 @@ func Steer(node, summary string) workflow.ActivityOptions {
 		StartToCloseTimeout:    steerTry,
 		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, MaximumInterval: 2 * time.Second},
 		Summary:                summary + " on " + node,
+	}
+}
+
+// Reserve returns the options of Reserve, which is idempotent.
+func Reserve(node, name string) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue:              names.NodeQueue(node, names.ControlLane),
+		ScheduleToCloseTimeout: reserveTimeout,
+		StartToCloseTimeout:    reserveTry,
+		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, MaximumInterval: 2 * time.Second},
+		Summary:                "reserve a place for " + name + " on " + node,
 	}
 }
 

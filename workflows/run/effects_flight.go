@@ -57,6 +57,8 @@ func (r *run) fly(effects []flight.Effect) {
 			req := r.data.AttemptRequest(e.Unit)
 			req.Reattach, req.Stop = true, e.Stop
 			r.execute(e.Unit, req)
+		case flight.Reserve:
+			r.reserve(e.Unit, e.Undo)
 		case flight.Cancel:
 			r.calls.Charge(calls.CommandCharge)
 			if cancel := r.cancels[e.Unit]; cancel != nil { // none yet for an attempt that was away before this execution

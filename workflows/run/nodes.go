@@ -123,6 +123,23 @@ func (r *run) execute(u *flight.Unit, req *historyv1.ExecuteRequest) {
 	})
 }
 
+// reserve asks the node of a member of a gang to reserve its place, or to keep it no more.
+func (r *run) reserve(u *flight.Unit, isUndone bool) {
+	options := options.Reserve(u.Node, r.core.Name(u.Lead))
+	answer := r.calls.Activity(options, names.ReserveActivity, r.data.ReserveRequest(u, isUndone), 0)
+	if isUndone {
+		return // a node that does not answer gives the place up by itself
+	}
+	r.calls.Watch(answer, func(f workflow.Future) {
+		var res historyv1.ReserveResponse
+		err := f.Get(r.ctx, &res)
+		if err != nil {
+			workflow.GetLogger(r.ctx).Debug("could not reserve a place", "node", u.Node, "task", r.core.Name(u.Lead), "error", err)
+		}
+		r.fly(r.flight.Reserved(u, &res, err == nil))
+	})
+}
+
 // startFor starts an activity about the attempt of a unit, which the effect Cancel cancels.
 func (r *run) startFor(u *flight.Unit, options workflow.ActivityOptions, name string, req any, written int, answered func(workflow.Future)) {
 	ctx, cancel := workflow.WithCancel(r.ctx)

@@ -50,6 +50,14 @@ func (w *Workspace) Env() map[string]string {
 	if r.NUMANode != nil {
 		env[ownPrefix+"TARGET_NUMA_NODE"] = strconv.Itoa(*r.NUMANode)
 	}
+	if r.Gang != nil {
+		hosts := r.Gang.Hosts
+		env[ownPrefix+"GANG_SIZE"] = strconv.Itoa(len(hosts))
+		env[ownPrefix+"GANG_RANK"] = strconv.Itoa(r.Index)
+		env[ownPrefix+"GANG_HOSTS"] = strings.Join(hosts, ",")
+		env[ownPrefix+"GANG_MASTER_ADDR"] = hosts[0]
+		env[ownPrefix+"GANG_MASTER_PORT"] = strconv.Itoa(r.Gang.MasterPort)
+	}
 	return env
 }
 

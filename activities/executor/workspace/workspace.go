@@ -48,6 +48,8 @@ type Request struct {
 	Item *structpb.Value
 	// NUMANode is the NUMA node that the task is pinned to, or nil.
 	NUMANode *int
+	// Gang is what the task knows of the gang that it is a member of, or nil.
+	Gang *Gang
 	// SharedDir is a directory that all nodes see, or empty if there is none.
 	SharedDir string
 	// Env holds the task's own variables.
@@ -57,6 +59,14 @@ type Request struct {
 	// Checkpoint is the content of SWITCHYARD_CHECKPOINT that an earlier attempt left. If it is nil, the attempt starts
 	// without the file.
 	Checkpoint []byte
+}
+
+// Gang is what the members of a gang know of each other. The rank of a member is its Request.Index.
+type Gang struct {
+	// Hosts are the addresses of the nodes of the members, by rank.
+	Hosts []string
+	// MasterPort is a TCP port that was free on the node of rank 0.
+	MasterPort int
 }
 
 // Root is the folder that holds the workspaces. It keeps the directories of attempts that left nothing behind and

@@ -8,6 +8,9 @@ const ArtifactsCapability = "artifacts"
 // WorkspacesCapability is "true" on nodes that keep the folders that tasks share.
 const WorkspacesCapability = "workspaces"
 
+// GangCapability is "true" on nodes that reserve places for the members of gangs.
+const GangCapability = "gangs"
+
 // GitCapability is "true" on nodes that have the program git.
 const GitCapability = "git"
 

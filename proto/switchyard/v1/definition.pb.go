@@ -927,7 +927,9 @@ type TaskDefinition struct {
 	Artifacts *Artifacts `protobuf:"bytes,29,opt,name=artifacts,proto3" json:"artifacts,omitempty"`
 	// Name of a folder that the task shares with the other tasks of the run that have the same name here. They run on one node, one
 	// at a time, and start in that folder, which lasts until the run ends. For tasks of type shell and container.
-	Workspace     string `protobuf:"bytes,30,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	Workspace string `protobuf:"bytes,30,opt,name=workspace,proto3" json:"workspace,omitempty"`
+	// Makes the task run as several instances that start and end together. For tasks of type shell and container.
+	Gang          *Gang `protobuf:"bytes,31,opt,name=gang,proto3" json:"gang,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1172,6 +1174,13 @@ func (x *TaskDefinition) GetWorkspace() string {
 	return ""
 }
 
+func (x *TaskDefinition) GetGang() *Gang {
+	if x != nil {
+		return x.Gang
+	}
+	return nil
+}
+
 // Stop defines how a running program is stopped: it gets a signal, and SIGKILL with all its processes if it has not
 // ended in time.
 type Stop struct {
@@ -1340,6 +1349,62 @@ func (x *Cache) GetTtl() string {
 	return ""
 }
 
+// Gang describes a task that runs as instances, its members, which start together or not at all. Each gets its rank and the
+// addresses of all in variables of its environment. When a member fails, the others are ended, and all are retried.
+type Gang struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of members, from 1 to 256.
+	Size int32 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
+	// The most members that run on one node; 0 means as many as fit.
+	PerNode       int32 `protobuf:"varint,2,opt,name=per_node,json=perNode,proto3" json:"per_node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gang) Reset() {
+	*x = Gang{}
+	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gang) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gang) ProtoMessage() {}
+
+func (x *Gang) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gang.ProtoReflect.Descriptor instead.
+func (*Gang) Descriptor() ([]byte, []int) {
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Gang) GetSize() int32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *Gang) GetPerNode() int32 {
+	if x != nil {
+		return x.PerNode
+	}
+	return 0
+}
+
 // Artifacts are the files that a task leaves for others, and the files of other tasks that it starts with. A task with
 // artifacts starts in a folder of its own, to which all paths are relative.
 type Artifacts struct {
@@ -1357,7 +1422,7 @@ type Artifacts struct {
 
 func (x *Artifacts) Reset() {
 	*x = Artifacts{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1434,7 @@ func (x *Artifacts) String() string {
 func (*Artifacts) ProtoMessage() {}
 
 func (x *Artifacts) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[12]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1447,7 @@ func (x *Artifacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Artifacts.ProtoReflect.Descriptor instead.
 func (*Artifacts) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Artifacts) GetOut() []*ArtifactOut {
@@ -1423,7 +1488,7 @@ type ArtifactOut struct {
 
 func (x *ArtifactOut) Reset() {
 	*x = ArtifactOut{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1500,7 @@ func (x *ArtifactOut) String() string {
 func (*ArtifactOut) ProtoMessage() {}
 
 func (x *ArtifactOut) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[13]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1513,7 @@ func (x *ArtifactOut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactOut.ProtoReflect.Descriptor instead.
 func (*ArtifactOut) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ArtifactOut) GetName() string {
@@ -1486,7 +1551,7 @@ type ArtifactIn struct {
 
 func (x *ArtifactIn) Reset() {
 	*x = ArtifactIn{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[14]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1563,7 @@ func (x *ArtifactIn) String() string {
 func (*ArtifactIn) ProtoMessage() {}
 
 func (x *ArtifactIn) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[14]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1576,7 @@ func (x *ArtifactIn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ArtifactIn.ProtoReflect.Descriptor instead.
 func (*ArtifactIn) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ArtifactIn) GetFrom() string {
@@ -1564,7 +1629,7 @@ type Constraints struct {
 
 func (x *Constraints) Reset() {
 	*x = Constraints{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[15]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1576,7 +1641,7 @@ func (x *Constraints) String() string {
 func (*Constraints) ProtoMessage() {}
 
 func (x *Constraints) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[15]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1589,7 +1654,7 @@ func (x *Constraints) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Constraints.ProtoReflect.Descriptor instead.
 func (*Constraints) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Constraints) GetNodeLabels() []string {
@@ -1715,7 +1780,7 @@ type Resources struct {
 
 func (x *Resources) Reset() {
 	*x = Resources{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[16]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1792,7 @@ func (x *Resources) String() string {
 func (*Resources) ProtoMessage() {}
 
 func (x *Resources) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[16]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1805,7 @@ func (x *Resources) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resources.ProtoReflect.Descriptor instead.
 func (*Resources) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Resources) GetCores() float64 {
@@ -1830,7 +1895,7 @@ type RetryPolicy struct {
 
 func (x *RetryPolicy) Reset() {
 	*x = RetryPolicy{}
-	mi := &file_switchyard_v1_definition_proto_msgTypes[17]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1842,7 +1907,7 @@ func (x *RetryPolicy) String() string {
 func (*RetryPolicy) ProtoMessage() {}
 
 func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_v1_definition_proto_msgTypes[17]
+	mi := &file_switchyard_v1_definition_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1855,7 +1920,7 @@ func (x *RetryPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryPolicy.ProtoReflect.Descriptor instead.
 func (*RetryPolicy) Descriptor() ([]byte, []int) {
-	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{17}
+	return file_switchyard_v1_definition_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RetryPolicy) GetMaxRetries() int32 {
@@ -1994,7 +2059,7 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x0eRunConcurrency\x12%\n" +
 	"\bmax_runs\x18\x01 \x01(\x05B\n" +
 	"\xbaH\a\x1a\x05\x18\xe8\a(\x00R\amaxRuns\x12?\n" +
-	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xfe\r\n" +
+	"\bstrategy\x18\x02 \x01(\tB#\xbaH r\x1eR\x00R\x05queueR\areplaceR\x04skipR\x04failR\bstrategy\"\xa7\x0e\n" +
 	"\x0eTaskDefinition\x12`\n" +
 	"\x04type\x18\x01 \x01(\tBL\xbaHIrGR\x05shellR\tcontainerR\x03vpsR\ak8s_jobR\bsubagentR\fclaude_relayR\x03runR\bapprovalR\x04type\x12+\n" +
 	"\x04spec\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x04spec\x12^\n" +
@@ -2032,7 +2097,8 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\x04stop\x18\x1b \x01(\v2\x13.switchyard.v1.StopR\x04stop\x12'\n" +
 	"\x0fexpected_within\x18\x1c \x01(\tR\x0eexpectedWithin\x126\n" +
 	"\tartifacts\x18\x1d \x01(\v2\x18.switchyard.v1.ArtifactsR\tartifacts\x12H\n" +
-	"\tworkspace\x18\x1e \x01(\tB*\xbaH'\xd8\x01\x01r\"2 ^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$R\tworkspace\x1a6\n" +
+	"\tworkspace\x18\x1e \x01(\tB*\xbaH'\xd8\x01\x01r\"2 ^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$R\tworkspace\x12'\n" +
+	"\x04gang\x18\x1f \x01(\v2\x13.switchyard.v1.GangR\x04gang\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
@@ -2049,7 +2115,12 @@ const file_switchyard_v1_definition_proto_rawDesc = "" +
 	"\xbaH\a\x1a\x05\x18\x90N(\x01R\x05limit\"4\n" +
 	"\x05Cache\x12\x19\n" +
 	"\x03key\x18\x01 \x01(\tB\a\xbaH\x04r\x02\x10\x01R\x03key\x12\x10\n" +
-	"\x03ttl\x18\x02 \x01(\tR\x03ttl\"x\n" +
+	"\x03ttl\x18\x02 \x01(\tR\x03ttl\"M\n" +
+	"\x04Gang\x12\x1e\n" +
+	"\x04size\x18\x01 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\x80\x02(\x01R\x04size\x12%\n" +
+	"\bper_node\x18\x02 \x01(\x05B\n" +
+	"\xbaH\a\x1a\x05\x18\x80\x02(\x00R\aperNode\"x\n" +
 	"\tArtifacts\x12,\n" +
 	"\x03out\x18\x01 \x03(\v2\x1a.switchyard.v1.ArtifactOutR\x03out\x12)\n" +
 	"\x02in\x18\x02 \x03(\v2\x19.switchyard.v1.ArtifactInR\x02in\x12\x12\n" +
@@ -2126,7 +2197,7 @@ func file_switchyard_v1_definition_proto_rawDescGZIP() []byte {
 	return file_switchyard_v1_definition_proto_rawDescData
 }
 
-var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_switchyard_v1_definition_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*Definition)(nil),         // 0: switchyard.v1.Definition
 	(*SourceDefinition)(nil),   // 1: switchyard.v1.SourceDefinition
@@ -2140,70 +2211,72 @@ var file_switchyard_v1_definition_proto_goTypes = []any{
 	(*Stop)(nil),               // 9: switchyard.v1.Stop
 	(*Semaphore)(nil),          // 10: switchyard.v1.Semaphore
 	(*Cache)(nil),              // 11: switchyard.v1.Cache
-	(*Artifacts)(nil),          // 12: switchyard.v1.Artifacts
-	(*ArtifactOut)(nil),        // 13: switchyard.v1.ArtifactOut
-	(*ArtifactIn)(nil),         // 14: switchyard.v1.ArtifactIn
-	(*Constraints)(nil),        // 15: switchyard.v1.Constraints
-	(*Resources)(nil),          // 16: switchyard.v1.Resources
-	(*RetryPolicy)(nil),        // 17: switchyard.v1.RetryPolicy
-	nil,                        // 18: switchyard.v1.Definition.TasksEntry
-	nil,                        // 19: switchyard.v1.Definition.InputsEntry
-	nil,                        // 20: switchyard.v1.Definition.FinallyEntry
-	nil,                        // 21: switchyard.v1.TaskDefaults.EnvEntry
-	nil,                        // 22: switchyard.v1.TaskDefaults.SecretEnvEntry
-	nil,                        // 23: switchyard.v1.TaskDefinition.EnvEntry
-	nil,                        // 24: switchyard.v1.TaskDefinition.SecretEnvEntry
-	nil,                        // 25: switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	(*structpb.Struct)(nil),    // 26: google.protobuf.Struct
-	(*structpb.Value)(nil),     // 27: google.protobuf.Value
+	(*Gang)(nil),               // 12: switchyard.v1.Gang
+	(*Artifacts)(nil),          // 13: switchyard.v1.Artifacts
+	(*ArtifactOut)(nil),        // 14: switchyard.v1.ArtifactOut
+	(*ArtifactIn)(nil),         // 15: switchyard.v1.ArtifactIn
+	(*Constraints)(nil),        // 16: switchyard.v1.Constraints
+	(*Resources)(nil),          // 17: switchyard.v1.Resources
+	(*RetryPolicy)(nil),        // 18: switchyard.v1.RetryPolicy
+	nil,                        // 19: switchyard.v1.Definition.TasksEntry
+	nil,                        // 20: switchyard.v1.Definition.InputsEntry
+	nil,                        // 21: switchyard.v1.Definition.FinallyEntry
+	nil,                        // 22: switchyard.v1.TaskDefaults.EnvEntry
+	nil,                        // 23: switchyard.v1.TaskDefaults.SecretEnvEntry
+	nil,                        // 24: switchyard.v1.TaskDefinition.EnvEntry
+	nil,                        // 25: switchyard.v1.TaskDefinition.SecretEnvEntry
+	nil,                        // 26: switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	(*structpb.Struct)(nil),    // 27: google.protobuf.Struct
+	(*structpb.Value)(nil),     // 28: google.protobuf.Value
 }
 var file_switchyard_v1_definition_proto_depIdxs = []int32{
-	26, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
-	18, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
-	19, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
+	27, // 0: switchyard.v1.Definition.context:type_name -> google.protobuf.Struct
+	19, // 1: switchyard.v1.Definition.tasks:type_name -> switchyard.v1.Definition.TasksEntry
+	20, // 2: switchyard.v1.Definition.inputs:type_name -> switchyard.v1.Definition.InputsEntry
 	5,  // 3: switchyard.v1.Definition.defaults:type_name -> switchyard.v1.TaskDefaults
 	7,  // 4: switchyard.v1.Definition.concurrency:type_name -> switchyard.v1.RunConcurrency
 	3,  // 5: switchyard.v1.Definition.schedule:type_name -> switchyard.v1.ScheduleDefinition
 	2,  // 6: switchyard.v1.Definition.notify:type_name -> switchyard.v1.Notification
-	20, // 7: switchyard.v1.Definition.finally:type_name -> switchyard.v1.Definition.FinallyEntry
+	21, // 7: switchyard.v1.Definition.finally:type_name -> switchyard.v1.Definition.FinallyEntry
 	1,  // 8: switchyard.v1.Definition.source:type_name -> switchyard.v1.SourceDefinition
-	26, // 9: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
-	27, // 10: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
-	27, // 11: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
-	21, // 12: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
-	15, // 13: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
-	16, // 14: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
-	17, // 15: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
-	22, // 16: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
+	27, // 9: switchyard.v1.ScheduleDefinition.input:type_name -> google.protobuf.Struct
+	28, // 10: switchyard.v1.InputDefinition.default:type_name -> google.protobuf.Value
+	28, // 11: switchyard.v1.InputDefinition.enum:type_name -> google.protobuf.Value
+	22, // 12: switchyard.v1.TaskDefaults.env:type_name -> switchyard.v1.TaskDefaults.EnvEntry
+	16, // 13: switchyard.v1.TaskDefaults.constraints:type_name -> switchyard.v1.Constraints
+	17, // 14: switchyard.v1.TaskDefaults.resources:type_name -> switchyard.v1.Resources
+	18, // 15: switchyard.v1.TaskDefaults.retry:type_name -> switchyard.v1.RetryPolicy
+	23, // 16: switchyard.v1.TaskDefaults.secret_env:type_name -> switchyard.v1.TaskDefaults.SecretEnvEntry
 	6,  // 17: switchyard.v1.TaskDefaults.spec:type_name -> switchyard.v1.SpecDefaults
 	9,  // 18: switchyard.v1.TaskDefaults.stop:type_name -> switchyard.v1.Stop
-	27, // 19: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
-	26, // 20: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
-	23, // 21: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
-	15, // 22: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
-	16, // 23: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
-	17, // 24: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
-	26, // 25: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
-	27, // 26: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
-	27, // 27: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
-	26, // 28: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
-	27, // 29: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
+	28, // 19: switchyard.v1.SpecDefaults.shell:type_name -> google.protobuf.Value
+	27, // 20: switchyard.v1.TaskDefinition.spec:type_name -> google.protobuf.Struct
+	24, // 21: switchyard.v1.TaskDefinition.env:type_name -> switchyard.v1.TaskDefinition.EnvEntry
+	16, // 22: switchyard.v1.TaskDefinition.constraints:type_name -> switchyard.v1.Constraints
+	17, // 23: switchyard.v1.TaskDefinition.resources:type_name -> switchyard.v1.Resources
+	18, // 24: switchyard.v1.TaskDefinition.retry:type_name -> switchyard.v1.RetryPolicy
+	27, // 25: switchyard.v1.TaskDefinition.input:type_name -> google.protobuf.Struct
+	28, // 26: switchyard.v1.TaskDefinition.parallel:type_name -> google.protobuf.Value
+	28, // 27: switchyard.v1.TaskDefinition.foreach:type_name -> google.protobuf.Value
+	27, // 28: switchyard.v1.TaskDefinition.matrix:type_name -> google.protobuf.Struct
+	28, // 29: switchyard.v1.TaskDefinition.batch:type_name -> google.protobuf.Value
 	10, // 30: switchyard.v1.TaskDefinition.semaphore:type_name -> switchyard.v1.Semaphore
 	11, // 31: switchyard.v1.TaskDefinition.cache:type_name -> switchyard.v1.Cache
-	24, // 32: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
+	25, // 32: switchyard.v1.TaskDefinition.secret_env:type_name -> switchyard.v1.TaskDefinition.SecretEnvEntry
 	9,  // 33: switchyard.v1.TaskDefinition.stop:type_name -> switchyard.v1.Stop
-	12, // 34: switchyard.v1.TaskDefinition.artifacts:type_name -> switchyard.v1.Artifacts
-	13, // 35: switchyard.v1.Artifacts.out:type_name -> switchyard.v1.ArtifactOut
-	14, // 36: switchyard.v1.Artifacts.in:type_name -> switchyard.v1.ArtifactIn
-	25, // 37: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
-	8,  // 38: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
-	4,  // 39: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
-	8,  // 40: switchyard.v1.Definition.FinallyEntry.value:type_name -> switchyard.v1.TaskDefinition
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	13, // 34: switchyard.v1.TaskDefinition.artifacts:type_name -> switchyard.v1.Artifacts
+	12, // 35: switchyard.v1.TaskDefinition.gang:type_name -> switchyard.v1.Gang
+	14, // 36: switchyard.v1.Artifacts.out:type_name -> switchyard.v1.ArtifactOut
+	15, // 37: switchyard.v1.Artifacts.in:type_name -> switchyard.v1.ArtifactIn
+	26, // 38: switchyard.v1.Constraints.requires_capabilities:type_name -> switchyard.v1.Constraints.RequiresCapabilitiesEntry
+	8,  // 39: switchyard.v1.Definition.TasksEntry.value:type_name -> switchyard.v1.TaskDefinition
+	4,  // 40: switchyard.v1.Definition.InputsEntry.value:type_name -> switchyard.v1.InputDefinition
+	8,  // 41: switchyard.v1.Definition.FinallyEntry.value:type_name -> switchyard.v1.TaskDefinition
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_v1_definition_proto_init() }
@@ -2212,15 +2285,15 @@ func file_switchyard_v1_definition_proto_init() {
 		return
 	}
 	file_switchyard_v1_definition_proto_msgTypes[3].OneofWrappers = []any{}
-	file_switchyard_v1_definition_proto_msgTypes[16].OneofWrappers = []any{}
 	file_switchyard_v1_definition_proto_msgTypes[17].OneofWrappers = []any{}
+	file_switchyard_v1_definition_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_v1_definition_proto_rawDesc), len(file_switchyard_v1_definition_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -257,6 +257,7 @@ const (
 	ReasonNotStarted  = "not_started"   // the node did not start it
 	ReasonLeaseLost   = "lease_lost"    // the node could not renew its lease in time, and may have recorded a result; also the reason of a lost task
 	ReasonBatch       = "batch"         // its batch ended without it
+	ReasonGang        = "gang"          // another member of its gang did not start or did not complete; also the reason of a failed task
 	ReasonPaused      = "paused"        // its run was paused
 	ReasonHeld        = "held"          // a person holds it back
 	ReasonContinued   = "continued"     // its run continues as new

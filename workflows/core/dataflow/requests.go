@@ -47,6 +47,14 @@ func (s *State) AttemptRequest(u *flight.Unit) *historyv1.ExecuteRequest {
 	return req
 }
 
+// ReserveRequest returns the request for the place of a member of a gang on its node. With isUndone the node need not keep the place.
+func (s *State) ReserveRequest(u *flight.Unit, isUndone bool) *historyv1.ExecuteRequest {
+	req := s.AttemptRequest(u)
+	req.Resources, req.Gpus, req.NumaNode = s.core.Definition(u.Lead).GetResources(), u.GPUs, u.NUMANode
+	req.Gang, req.Stop, req.Checkpoint = &historyv1.Gang{}, isUndone, nil
+	return req
+}
+
 // addInstances adds the instances of the task that a request is for.
 func (s *State) addInstances(req *historyv1.ExecuteRequest, members []int) {
 	number := int32(s.core.Number(members[0]))
@@ -101,7 +109,7 @@ func (d *Draft) ExecuteRequest(u *flight.Unit, now time.Time) (*historyv1.Execut
 	req := d.AttemptRequest(u)
 	req.Spec, req.Env, req.SecretEnv, req.Input, req.Resources = def.GetSpec(), def.GetEnv(), def.GetSecretEnv(), def.GetInput(), def.GetResources()
 	req.ApprovedEnvironments = d.Input.GetWorkflows().GetEnvironments()
-	req.Gpus, req.NumaNode, req.Notices = u.GPUs, u.NUMANode, d.notices(u.Members)
+	req.Gpus, req.NumaNode, req.Notices, req.Gang = u.GPUs, u.NUMANode, d.notices(u.Members), u.GangOf()
 	req.Continues, req.Requeues, req.Templates, req.Ends = own.Continues, own.Requeues, definition.HasTemplates(def), d.ancestorEnds(task)
 	if definition.KeepsFiles(def) {
 		req.Source, req.GitSource = d.Input.GetSource(), definition.GitSource(d.Input, def)

@@ -19,7 +19,7 @@ const batchedPartitions = 10
 // isLarge reports whether count instances of a task need children of the run. Tasks that need no node stay with the run, which
 // handles their waiting itself.
 func isLarge(c flight.Config, task *v1.TaskDefinition, count int) bool {
-	return c.Input.GetPartition() == nil && count > c.Limits.Instances && v1.NeedsNode(task.GetType())
+	return c.Input.GetPartition() == nil && count > c.Limits.Instances && v1.NeedsNode(task.GetType()) && task.GetGang() == nil
 }
 
 // Expand determines the number of a task's instances: at once if the definition has the number or the list, or if the task keeps

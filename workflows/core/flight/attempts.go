@@ -12,10 +12,10 @@ import (
 )
 
 // NextDispatch removes the unit whose placement is the oldest from those that wait for their dispatch, and returns it, or nil if there
-// is none or too many are under way. A unit without remaining members gives its placement back. What the dispatch comes to
+// is none or too many are under way; a gang starts as a whole. A unit without remaining members gives its placement back. What the dispatch comes to
 // is reported by Dispatched, PutBack or Unsendable.
 func (s *State) NextDispatch() *Unit {
-	for s.attended < s.Limits.InFlight && len(s.placed) > 0 {
+	for len(s.placed) > 0 && (s.attended < s.Limits.InFlight || s.placed[0].gang != nil) {
 		u := s.placed[0]
 		s.placed = s.placed[1:]
 		for _, m := range slices.Clone(u.Members) {
@@ -43,6 +43,12 @@ func (s *State) Dispatched(u *Unit) {
 
 // Unsendable ends a unit that cannot be sent to its node.
 func (s *State) Unsendable(u *Unit, why string) []Effect {
+	if u.gang != nil {
+		end := NewEnd(u.Place, s.attempt(u).Members[0])
+		end.Ended.State, end.Ended.Reason, end.Ended.Error, end.Ended.NoRetry = v1.TaskFailed, v1.ReasonPayload, why, true
+		s.endReserving(u, end)
+		return s.take()
+	}
 	s.release(u, "")
 	s.leave(u)
 	for _, m := range u.Members {
@@ -58,11 +64,11 @@ func (s *State) Silence(u *Unit) time.Duration {
 }
 
 // MaxLease returns how long the heartbeat time-out of a unit may grow, or 0 if it may not. Nothing is lost with the lease of a
-// machine or of a job on another cluster.
+// machine or of a job on another cluster, and all members of a gang wait until the loss of one is known.
 func (s *State) MaxLease(u *Unit) time.Duration {
 	def, options := s.core.Definition(u.Lead), s.Input.GetOptions()
 	fixed := definition.HeartbeatTimeout(def) != 0 || options.GetHeartbeatTimeout().AsDuration() != 0 && options.GetMaxLease() == nil
-	if fixed || v1.Lasts(def.GetType()) || v1.IsRemote(def.GetType()) {
+	if fixed || v1.Lasts(def.GetType()) || v1.IsRemote(def.GetType()) || def.GetGang() != nil {
 		return 0
 	}
 	return cmp.Or(options.GetMaxLease().AsDuration(), definition.MaxLease)
@@ -213,6 +219,10 @@ func (s *State) ended(u *Unit, answer Answer) {
 		s.heardOf(m, "")
 	}
 	s.release(u, outcome)
+	if u.gang != nil {
+		s.memberEnded(u, ends[0])
+		return
+	}
 	s.leave(u)
 	if group := s.core.Group(u.Members[0]); group >= 0 {
 		if n, took := totalWork(ends); n > 0 {
@@ -231,6 +241,11 @@ func (s *State) Stop(i int) ([]Effect, bool) {
 	switch {
 	case u == nil:
 		return nil, false
+	case u.gang != nil && (u.Phase == Placed || u.Phase == Reserving):
+		end := NewEnd(u.Place, s.attempt(u).Members[0])
+		end.Ended.State = v1.TaskCancelled
+		s.endReserving(u, end)
+	case u.Phase == Withheld: // its end is known
 	case u.Phase == Placed:
 		s.stopPlaced(u, i)
 	case u.approval != nil:

@@ -86,6 +86,12 @@ type (
 		Unit *Unit
 		Stop bool
 	}
+	// Reserve asks the node of a member of a gang to reserve its place: Reserved. With Undo the node need not keep the place, and
+	// there is no answer.
+	Reserve struct {
+		Unit *Unit
+		Undo bool
+	}
 	// Cancel cancels the activity of an attempt.
 	Cancel struct{ Unit *Unit }
 	// Find asks the node of an attempt that is away for it, as soon as the node is back: Found or NotFound.
@@ -164,6 +170,7 @@ func (AskRetry) isEffect()     {}
 func (Cache) isEffect()        {}
 func (After) isEffect()        {}
 func (Reattach) isEffect()     {}
+func (Reserve) isEffect()      {}
 func (Cancel) isEffect()       {}
 func (Find) isEffect()         {}
 func (FindSilent) isEffect()   {}

@@ -97,6 +97,7 @@ func (s *State) taskRequest(u *Unit) *historyv1.TaskRequest {
 	if own.Avoid != "" {
 		req.AvoidNodes = []string{own.Avoid}
 	}
+	s.addGang(req, u)
 	if secrets := definition.SourceSecrets(s.Input, task); secrets != nil {
 		if req.Needs == nil {
 			req.Needs = &historyv1.TaskNeeds{}
@@ -187,12 +188,16 @@ func (s *State) News(res *historyv1.PlaceResponse) []Effect {
 // assign gives a unit its node.
 func (s *State) assign(u *Unit, a *historyv1.Assignment) {
 	s.clearWaiting(u)
-	s.queue.Placed(u.Lead)
+	s.queue.Placed(u.Lead) // it counts once for a gang
 	u.Phase, u.Assignment = Placed, a
 	u.Place = Place{Node: a.GetNode(), GPUs: a.GetGpus(), NUMANode: a.NumaNode}
-	s.placed = append(s.placed, u)
 	s.do(UseNode{u.Node})
 	for _, m := range u.Members {
 		s.raise(dag.Placed{Task: m, Claim: s.claimOf(m), Node: u.Node})
+	}
+	if u.gang != nil {
+		s.reserveGang(u.gang)
+	} else {
+		s.placed = append(s.placed, u)
 	}
 }

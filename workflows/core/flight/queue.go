@@ -38,6 +38,10 @@ func (s *State) LockNamed(i int, a *historyv1.ConditionAnswer) []Effect {
 func (s *State) admissible(i int) admission.Request {
 	def := s.core.Definition(i)
 	size, auto := definition.BatchOf(def)
+	isGang := def.GetGang() != nil
+	if isGang {
+		size = int(def.GetGang().GetSize())
+	}
 	concurrency := def.GetConcurrency() // 0 means no limit
 	if part := s.Input.GetPartition(); part != nil {
 		concurrency = part.GetConcurrency()
@@ -47,7 +51,7 @@ func (s *State) admissible(i int) admission.Request {
 		Group:       s.core.Group(i),
 		Priority:    def.GetPriority(),
 		Concurrency: int(concurrency),
-		Batch:       admission.Batch{Size: size, Auto: auto},
+		Batch:       admission.Batch{Size: size, Auto: auto, Whole: isGang},
 		Lock:        s.lockOf(i),
 		Free:        def.GetType() == v1.TypeApproval,
 		Child:       def.GetType() == v1.TypeRun,
@@ -57,6 +61,10 @@ func (s *State) admissible(i int) admission.Request {
 // Admit starts the units that admission lets through.
 func (s *State) Admit(now time.Time) []Effect {
 	for _, next := range s.queue.Next() {
+		if s.core.Definition(next.Lead).GetGang() != nil {
+			s.admitGang(next.Members, now)
+			continue
+		}
 		u := &Unit{Lead: next.Lead, Members: next.Members, Claim: s.claimOf(next.Lead), lock: next.Lock}
 		for _, m := range u.Members {
 			s.units[m] = u
@@ -115,7 +123,7 @@ func (s *State) leave(u *Unit) {
 	}
 	s.free(u)
 	u.Phase = Gone
-	s.queue.Done(u.Lead)
+	s.leaveSlot(u)
 	s.freeWorkspace(u)
 }
 
@@ -176,6 +184,12 @@ func (s *State) requeue(u *Unit, reason, text string) {
 
 // giveBack releases the placement of a unit that has not started there.
 func (s *State) giveBack(u *Unit, reason, text string) {
+	if u.gang != nil {
+		end := NewEnd(u.Place, s.attempt(u).Members[0])
+		end.Ended.State, end.Ended.Reason, end.Ended.Error = v1.AttemptMoved, reason, text
+		s.endReserving(u, end)
+		return
+	}
 	s.placed = remove(s.placed, u)
 	s.release(u, "")
 	s.leave(u)
@@ -188,7 +202,7 @@ func (s *State) giveBack(u *Unit, reason, text string) {
 // approval continue.
 func (s *State) setAside(u *Unit, reason, text string) {
 	switch u.Phase {
-	case Placed:
+	case Placed, Reserving:
 		s.giveBack(u, reason, text)
 	case Waiting, Locking:
 		s.requeue(u, reason, text)

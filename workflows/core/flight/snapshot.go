@@ -38,9 +38,11 @@ func (s *State) Save(c *historyv1.RunState) {
 			c.Tasks[s.core.Name(i)].DurationEstimate = e
 		}
 	}
-	for _, u := range s.detached {
-		h := s.saved(u)
-		c.Tasks[h.Members[0]].DetachedAttempt = h
+	for _, u := range s.leads() {
+		if u.Phase == Detached || u.Phase == Away || u.Phase == Withheld { // the node of a withheld one has recorded its end
+			h := s.saved(u)
+			c.Tasks[h.Members[0]].DetachedAttempt = h
+		}
 	}
 }
 
@@ -147,6 +149,8 @@ func (s *State) track(u *Unit) *Unit {
 	for _, m := range u.Members {
 		s.units[m] = u
 	}
-	s.queue.UnderWay(s.admissible(u.Lead))
+	if s.joinGang(u); u.gang == nil || len(u.gang.units) == 1 {
+		s.queue.UnderWay(s.admissible(u.Lead))
+	}
 	return u
 }

@@ -64,6 +64,7 @@ type State struct {
 	detached []*Unit // detached and away, in the order of detaching
 
 	workspaces map[string][]int // the tasks of each
+	gangs      map[int]*gang    // of the tasks that run as gangs, while they are in flight
 
 	approvals int            // tasks that wait for a person
 	completed []CompletedRun // in the order of their ends
@@ -86,7 +87,7 @@ type State struct {
 
 // New returns the state of a run in which nothing is in flight.
 func New(c Config, core *dag.State, records *Records) *State {
-	s := &State{Config: c, core: core, records: records, queue: admission.New(int(c.Input.GetDefinition().GetMaxParallel())), units: map[int]*Unit{}, due: map[Timer]bool{}, workspaces: workspacesOf(core)}
+	s := &State{Config: c, core: core, records: records, queue: admission.New(int(c.Input.GetDefinition().GetMaxParallel())), units: map[int]*Unit{}, due: map[Timer]bool{}, workspaces: workspacesOf(core), gangs: map[int]*gang{}}
 	s.queue.LimitChildren(c.Limits.Children)
 	return s
 }
@@ -100,10 +101,12 @@ const (
 	Locking         // it waits for its lock
 	Waiting         // it waits for a node
 	Placed          // it has a node, and is not dispatched yet
+	Reserving       // its node is asked to reserve the place of a member of a gang
 	Elsewhere       // it waits for a person or is a run of its own
 	Attended        // an activity waits for its attempt, or the end of its attempt is being found out
 	Detached        // its attempt runs without an activity
 	Away            // its node is away, and may still have its attempt
+	Withheld        // it has ended, and others of its gang have not
 	Gone            // it is no longer in flight
 )
 
@@ -123,6 +126,7 @@ type Unit struct {
 
 	approval  *Approval // that it waits for, or nil
 	lock      admission.Lock
+	gang      *gang                  // that it is a member of, or nil
 	startedAt *timestamppb.Timestamp // of an attempt with one member; nil if unknown
 	stopped   []int                  // members that are to be stopped
 	// isSteered is set while its node has not answered a request about it, and isUnsure while it is unknown whether it is suspended.

@@ -237,6 +237,10 @@ func (p *play) say(effect Effect) {
 		word += name(e.Unit.Lead)
 	case Find:
 		word += name(e.Unit.Lead)
+	case Reserve:
+		if word += name(e.Unit.Lead); e.Undo {
+			word += " no more"
+		}
 	case Reattach:
 		word += name(e.Unit.Lead)
 		if e.Stop {
@@ -1322,7 +1326,7 @@ func TestStateForgetsNoField(t *testing.T) {
 		"State.released": "sent before the run continues as new", "State.isAwaiting": "everything is requested again",
 		"State.isPausing": "everything is requested again", "State.placed": "empty when the run continues as new",
 		"State.attended": "zero when the run continues as new", "State.asked": "zero when the run continues as new",
-		"State.workspaces": "rebuilt from the definition", "State.detached": "TaskState.detached_attempt", "State.approvals": "counted again", "State.completed": "empty when the run continues as new",
+		"State.workspaces": "rebuilt from the definition", "State.gangs": "rebuilt from the units", "State.detached": "TaskState.detached_attempt", "State.approvals": "counted again", "State.completed": "empty when the run continues as new",
 		"State.isReading": "false when the run continues as new", "State.abandoned": "RunState.abandoned", "State.due": "TaskState.ready_at", "State.runDue": "RunState.deadline_at", "State.finallyDue": "FinallyState.deadline_at", "State.finallyStoppedAt": "FinallyState.stopped_at", "State.hasFinallyTimer": "started again", "State.silentSince": "found again", "State.isSeekingSilent": "false when the run continues as new", "State.expectedAt": "RunState.expected_at",
 		"Unit.Run": "TaskState.child_first", "Unit.approval": "TaskState.approvals",
 		"Unit.Lead": "DetachedAttempt.lead", "Unit.Members": "DetachedAttempt.members", "Unit.Claim": "DetachedAttempt.claim",
@@ -1330,7 +1334,7 @@ func TestStateForgetsNoField(t *testing.T) {
 		"Unit.LeaseUntil": "DetachedAttempt.lease_until",
 		"Unit.lock":       "TaskState.lock", "Unit.startedAt": "TaskState.task", "Unit.stopped": "the core decides again to stop it",
 		"Unit.isSteered": "false when the run continues as new", "Unit.isUnsure": "the node knows", "Unit.isSought": "it is sought again", "Unit.isRequested": "everything is requested again",
-		"Unit.askedIn": "of this history", "Unit.excuse": "of an attempt that is ending",
+		"Unit.askedIn": "of this history", "Unit.gang": "rebuilt from the units; ends that are withheld are read from their nodes again", "Unit.excuse": "of an attempt that is ending",
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[State](), reflect.TypeFor[Unit]()} {
 		for i := range of.NumField() {

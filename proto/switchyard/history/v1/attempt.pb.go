@@ -134,7 +134,9 @@ type ExecuteRequest struct {
 	// Where the node gets the files with which the task starts from, unless the run has a source already; see Definition.source.
 	GitSource *v1.SourceDefinition `protobuf:"bytes,49,opt,name=git_source,json=gitSource,proto3" json:"git_source,omitempty"`
 	// Who submitted the run; empty if unknown. The node reports it with the attempt.
-	Owner         string `protobuf:"bytes,51,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,51,opt,name=owner,proto3" json:"owner,omitempty"`
+	// What the attempt knows of the gang that it is a member of; absent if none. Its rank is the number of the instance.
+	Gang          *Gang `protobuf:"bytes,52,opt,name=gang,proto3" json:"gang,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -519,6 +521,144 @@ func (x *ExecuteRequest) GetOwner() string {
 	return ""
 }
 
+func (x *ExecuteRequest) GetGang() *Gang {
+	if x != nil {
+		return x.Gang
+	}
+	return nil
+}
+
+// Gang is what the members of a gang know of each other.
+type Gang struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Addresses of the nodes of the members, by rank. A node has one address, which is repeated for each of its members. Empty in a
+	// request for a place, which comes before all addresses are known.
+	Hosts []string `protobuf:"bytes,1,rep,name=hosts,proto3" json:"hosts,omitempty"`
+	// TCP port that the node of the member with rank 0 has found free for that member.
+	MasterPort    int32 `protobuf:"varint,2,opt,name=master_port,json=masterPort,proto3" json:"master_port,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gang) Reset() {
+	*x = Gang{}
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gang) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gang) ProtoMessage() {}
+
+func (x *Gang) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gang.ProtoReflect.Descriptor instead.
+func (*Gang) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Gang) GetHosts() []string {
+	if x != nil {
+		return x.Hosts
+	}
+	return nil
+}
+
+func (x *Gang) GetMasterPort() int32 {
+	if x != nil {
+		return x.MasterPort
+	}
+	return 0
+}
+
+// ReserveResponse answers a request for the place of a member of a gang on its node. The request is the ExecuteRequest of the
+// attempt, without the fields that describe the work.
+type ReserveResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why the node has no place for the member now: one of the reasons for which a node hands back an attempt. Empty if it has
+	// reserved the place.
+	Refused string `protobuf:"bytes,1,opt,name=refused,proto3" json:"refused,omitempty"`
+	// The same as a message for people.
+	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	// Address under which other nodes reach the node.
+	Host string `protobuf:"bytes,3,opt,name=host,proto3" json:"host,omitempty"`
+	// TCP port that is free there; 0 unless the member has rank 0.
+	Port          int32 `protobuf:"varint,4,opt,name=port,proto3" json:"port,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReserveResponse) Reset() {
+	*x = ReserveResponse{}
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReserveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReserveResponse) ProtoMessage() {}
+
+func (x *ReserveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReserveResponse.ProtoReflect.Descriptor instead.
+func (*ReserveResponse) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ReserveResponse) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
+func (x *ReserveResponse) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *ReserveResponse) GetHost() string {
+	if x != nil {
+		return x.Host
+	}
+	return ""
+}
+
+func (x *ReserveResponse) GetPort() int32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
 // TaskWorkspace is a folder that tasks of a run share on one node.
 type TaskWorkspace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -532,7 +672,7 @@ type TaskWorkspace struct {
 
 func (x *TaskWorkspace) Reset() {
 	*x = TaskWorkspace{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[1]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -544,7 +684,7 @@ func (x *TaskWorkspace) String() string {
 func (*TaskWorkspace) ProtoMessage() {}
 
 func (x *TaskWorkspace) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[1]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -557,7 +697,7 @@ func (x *TaskWorkspace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskWorkspace.ProtoReflect.Descriptor instead.
 func (*TaskWorkspace) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{1}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *TaskWorkspace) GetName() string {
@@ -585,7 +725,7 @@ type ApprovedEnvironments struct {
 
 func (x *ApprovedEnvironments) Reset() {
 	*x = ApprovedEnvironments{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -597,7 +737,7 @@ func (x *ApprovedEnvironments) String() string {
 func (*ApprovedEnvironments) ProtoMessage() {}
 
 func (x *ApprovedEnvironments) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -610,7 +750,7 @@ func (x *ApprovedEnvironments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApprovedEnvironments.ProtoReflect.Descriptor instead.
 func (*ApprovedEnvironments) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ApprovedEnvironments) GetDigests() map[string]string {
@@ -643,7 +783,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +795,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +808,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Member) GetIndex() int32 {
@@ -735,7 +875,7 @@ type Checkpoint struct {
 
 func (x *Checkpoint) Reset() {
 	*x = Checkpoint{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +887,7 @@ func (x *Checkpoint) String() string {
 func (*Checkpoint) ProtoMessage() {}
 
 func (x *Checkpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +900,7 @@ func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
 func (*Checkpoint) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Checkpoint) GetData() []byte {
@@ -824,7 +964,7 @@ type ExecuteResponse struct {
 
 func (x *ExecuteResponse) Reset() {
 	*x = ExecuteResponse{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[5]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +976,7 @@ func (x *ExecuteResponse) String() string {
 func (*ExecuteResponse) ProtoMessage() {}
 
 func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[5]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +989,7 @@ func (x *ExecuteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteResponse.ProtoReflect.Descriptor instead.
 func (*ExecuteResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExecuteResponse) GetState() string {
@@ -971,7 +1111,7 @@ type MemberResult struct {
 
 func (x *MemberResult) Reset() {
 	*x = MemberResult{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[6]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -983,7 +1123,7 @@ func (x *MemberResult) String() string {
 func (*MemberResult) ProtoMessage() {}
 
 func (x *MemberResult) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[6]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -996,7 +1136,7 @@ func (x *MemberResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberResult.ProtoReflect.Descriptor instead.
 func (*MemberResult) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MemberResult) GetIndex() int32 {
@@ -1089,7 +1229,7 @@ type AgentEvent struct {
 
 func (x *AgentEvent) Reset() {
 	*x = AgentEvent{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[7]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1241,7 @@ func (x *AgentEvent) String() string {
 func (*AgentEvent) ProtoMessage() {}
 
 func (x *AgentEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[7]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1254,7 @@ func (x *AgentEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentEvent.ProtoReflect.Descriptor instead.
 func (*AgentEvent) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AgentEvent) GetAt() *timestamppb.Timestamp {
@@ -1216,7 +1356,7 @@ type ExecuteProgress struct {
 
 func (x *ExecuteProgress) Reset() {
 	*x = ExecuteProgress{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[8]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1368,7 @@ func (x *ExecuteProgress) String() string {
 func (*ExecuteProgress) ProtoMessage() {}
 
 func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[8]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1381,7 @@ func (x *ExecuteProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExecuteProgress.ProtoReflect.Descriptor instead.
 func (*ExecuteProgress) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ExecuteProgress) GetSpawned() bool {
@@ -1355,7 +1495,7 @@ type AwaitAnswerRequest struct {
 
 func (x *AwaitAnswerRequest) Reset() {
 	*x = AwaitAnswerRequest{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[9]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1507,7 @@ func (x *AwaitAnswerRequest) String() string {
 func (*AwaitAnswerRequest) ProtoMessage() {}
 
 func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[9]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1520,7 @@ func (x *AwaitAnswerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitAnswerRequest.ProtoReflect.Descriptor instead.
 func (*AwaitAnswerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AwaitAnswerRequest) GetAttempt() *ExecuteRequest {
@@ -1445,7 +1585,7 @@ type DetachedAttempt struct {
 
 func (x *DetachedAttempt) Reset() {
 	*x = DetachedAttempt{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[10]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1457,7 +1597,7 @@ func (x *DetachedAttempt) String() string {
 func (*DetachedAttempt) ProtoMessage() {}
 
 func (x *DetachedAttempt) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[10]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1470,7 +1610,7 @@ func (x *DetachedAttempt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachedAttempt.ProtoReflect.Descriptor instead.
 func (*DetachedAttempt) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DetachedAttempt) GetLead() string {
@@ -1553,7 +1693,7 @@ type DetachRequest struct {
 
 func (x *DetachRequest) Reset() {
 	*x = DetachRequest{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[11]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1705,7 @@ func (x *DetachRequest) String() string {
 func (*DetachRequest) ProtoMessage() {}
 
 func (x *DetachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[11]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1718,7 @@ func (x *DetachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachRequest.ProtoReflect.Descriptor instead.
 func (*DetachRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DetachRequest) GetRunId() string {
@@ -1620,7 +1760,7 @@ type DetachResponse struct {
 
 func (x *DetachResponse) Reset() {
 	*x = DetachResponse{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[12]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1632,7 +1772,7 @@ func (x *DetachResponse) String() string {
 func (*DetachResponse) ProtoMessage() {}
 
 func (x *DetachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[12]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1645,7 +1785,7 @@ func (x *DetachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DetachResponse.ProtoReflect.Descriptor instead.
 func (*DetachResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{12}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DetachResponse) GetOthers() []*ClaimRef {
@@ -1676,7 +1816,7 @@ type SteerRequest struct {
 
 func (x *SteerRequest) Reset() {
 	*x = SteerRequest{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[13]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1688,7 +1828,7 @@ func (x *SteerRequest) String() string {
 func (*SteerRequest) ProtoMessage() {}
 
 func (x *SteerRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[13]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1701,7 +1841,7 @@ func (x *SteerRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerRequest.ProtoReflect.Descriptor instead.
 func (*SteerRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{13}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SteerRequest) GetRunId() string {
@@ -1751,7 +1891,7 @@ type SteerResponse struct {
 
 func (x *SteerResponse) Reset() {
 	*x = SteerResponse{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[14]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1763,7 +1903,7 @@ func (x *SteerResponse) String() string {
 func (*SteerResponse) ProtoMessage() {}
 
 func (x *SteerResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[14]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +1916,7 @@ func (x *SteerResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SteerResponse.ProtoReflect.Descriptor instead.
 func (*SteerResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{14}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SteerResponse) GetRefused() string {
@@ -1797,7 +1937,7 @@ type SilentNodesRequest struct {
 
 func (x *SilentNodesRequest) Reset() {
 	*x = SilentNodesRequest{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[15]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1949,7 @@ func (x *SilentNodesRequest) String() string {
 func (*SilentNodesRequest) ProtoMessage() {}
 
 func (x *SilentNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[15]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1962,7 @@ func (x *SilentNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SilentNodesRequest.ProtoReflect.Descriptor instead.
 func (*SilentNodesRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{15}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SilentNodesRequest) GetNodes() []string {
@@ -1843,7 +1983,7 @@ type SilentNodesResponse struct {
 
 func (x *SilentNodesResponse) Reset() {
 	*x = SilentNodesResponse{}
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[16]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1855,7 +1995,7 @@ func (x *SilentNodesResponse) String() string {
 func (*SilentNodesResponse) ProtoMessage() {}
 
 func (x *SilentNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[16]
+	mi := &file_switchyard_history_v1_attempt_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1868,7 +2008,7 @@ func (x *SilentNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SilentNodesResponse.ProtoReflect.Descriptor instead.
 func (*SilentNodesResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{16}
+	return file_switchyard_history_v1_attempt_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SilentNodesResponse) GetSince() map[string]*timestamppb.Timestamp {
@@ -1882,7 +2022,7 @@ var File_switchyard_history_v1_attempt_proto protoreflect.FileDescriptor
 
 const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\n" +
-	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1cswitchyard/v1/artifact.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xa7\x12\n" +
+	"#switchyard/history/v1/attempt.proto\x12\x15switchyard.history.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a$switchyard/history/v1/ancestor.proto\x1a%switchyard/history/v1/placement.proto\x1a!switchyard/history/v1/value.proto\x1a\x1cswitchyard/v1/artifact.proto\x1a\x1eswitchyard/v1/definition.proto\x1a\x17switchyard/v1/run.proto\"\xd8\x12\n" +
 	"\x0eExecuteRequest\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x12\x1a\n" +
 	"\bworkflow\x18\x02 \x01(\tR\bworkflow\x12\x1e\n" +
@@ -1942,7 +2082,8 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\x06source\x180 \x01(\v2\x17.switchyard.v1.ArtifactR\x06source\x12>\n" +
 	"\n" +
 	"git_source\x181 \x01(\v2\x1f.switchyard.v1.SourceDefinitionR\tgitSource\x12\x14\n" +
-	"\x05owner\x183 \x01(\tR\x05owner\x1a6\n" +
+	"\x05owner\x183 \x01(\tR\x05owner\x12/\n" +
+	"\x04gang\x184 \x01(\v2\x1b.switchyard.history.v1.GangR\x04gang\x1a6\n" +
 	"\bEnvEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a[\n" +
@@ -1955,7 +2096,16 @@ const file_switchyard_history_v1_attempt_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
 	"\n" +
 	"_numa_nodeB\b\n" +
-	"\x06_index\"7\n" +
+	"\x06_index\"=\n" +
+	"\x04Gang\x12\x14\n" +
+	"\x05hosts\x18\x01 \x03(\tR\x05hosts\x12\x1f\n" +
+	"\vmaster_port\x18\x02 \x01(\x05R\n" +
+	"masterPort\"i\n" +
+	"\x0fReserveResponse\x12\x18\n" +
+	"\arefused\x18\x01 \x01(\tR\arefused\x12\x14\n" +
+	"\x05error\x18\x02 \x01(\tR\x05error\x12\x12\n" +
+	"\x04host\x18\x03 \x01(\tR\x04host\x12\x12\n" +
+	"\x04port\x18\x04 \x01(\x05R\x04port\"7\n" +
 	"\rTaskWorkspace\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04used\x18\x02 \x01(\bR\x04used\"\xa6\x01\n" +
@@ -2098,106 +2248,109 @@ func file_switchyard_history_v1_attempt_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_attempt_proto_rawDescData
 }
 
-var file_switchyard_history_v1_attempt_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_switchyard_history_v1_attempt_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_switchyard_history_v1_attempt_proto_goTypes = []any{
 	(*ExecuteRequest)(nil),        // 0: switchyard.history.v1.ExecuteRequest
-	(*TaskWorkspace)(nil),         // 1: switchyard.history.v1.TaskWorkspace
-	(*ApprovedEnvironments)(nil),  // 2: switchyard.history.v1.ApprovedEnvironments
-	(*Member)(nil),                // 3: switchyard.history.v1.Member
-	(*Checkpoint)(nil),            // 4: switchyard.history.v1.Checkpoint
-	(*ExecuteResponse)(nil),       // 5: switchyard.history.v1.ExecuteResponse
-	(*MemberResult)(nil),          // 6: switchyard.history.v1.MemberResult
-	(*AgentEvent)(nil),            // 7: switchyard.history.v1.AgentEvent
-	(*ExecuteProgress)(nil),       // 8: switchyard.history.v1.ExecuteProgress
-	(*AwaitAnswerRequest)(nil),    // 9: switchyard.history.v1.AwaitAnswerRequest
-	(*DetachedAttempt)(nil),       // 10: switchyard.history.v1.DetachedAttempt
-	(*DetachRequest)(nil),         // 11: switchyard.history.v1.DetachRequest
-	(*DetachResponse)(nil),        // 12: switchyard.history.v1.DetachResponse
-	(*SteerRequest)(nil),          // 13: switchyard.history.v1.SteerRequest
-	(*SteerResponse)(nil),         // 14: switchyard.history.v1.SteerResponse
-	(*SilentNodesRequest)(nil),    // 15: switchyard.history.v1.SilentNodesRequest
-	(*SilentNodesResponse)(nil),   // 16: switchyard.history.v1.SilentNodesResponse
-	nil,                           // 17: switchyard.history.v1.ExecuteRequest.EnvEntry
-	nil,                           // 18: switchyard.history.v1.ExecuteRequest.ViewsEntry
-	nil,                           // 19: switchyard.history.v1.ExecuteRequest.SecretEnvEntry
-	nil,                           // 20: switchyard.history.v1.ApprovedEnvironments.DigestsEntry
-	nil,                           // 21: switchyard.history.v1.SilentNodesResponse.SinceEntry
-	(*structpb.Struct)(nil),       // 22: google.protobuf.Struct
-	(*ParentOutput)(nil),          // 23: switchyard.history.v1.ParentOutput
-	(*v1.Resources)(nil),          // 24: switchyard.v1.Resources
-	(*durationpb.Duration)(nil),   // 25: google.protobuf.Duration
-	(*structpb.Value)(nil),        // 26: google.protobuf.Value
-	(*Shared)(nil),                // 27: switchyard.history.v1.Shared
-	(*AncestorEnds)(nil),          // 28: switchyard.history.v1.AncestorEnds
-	(*RunView)(nil),               // 29: switchyard.history.v1.RunView
-	(*v1.Artifacts)(nil),          // 30: switchyard.v1.Artifacts
-	(*v1.Artifact)(nil),           // 31: switchyard.v1.Artifact
-	(*v1.SourceDefinition)(nil),   // 32: switchyard.v1.SourceDefinition
-	(*v1.TaskResult)(nil),         // 33: switchyard.v1.TaskResult
-	(*timestamppb.Timestamp)(nil), // 34: google.protobuf.Timestamp
-	(*v1.Workload)(nil),           // 35: switchyard.v1.Workload
-	(*ClaimRef)(nil),              // 36: switchyard.history.v1.ClaimRef
-	(*ParentView)(nil),            // 37: switchyard.history.v1.ParentView
+	(*Gang)(nil),                  // 1: switchyard.history.v1.Gang
+	(*ReserveResponse)(nil),       // 2: switchyard.history.v1.ReserveResponse
+	(*TaskWorkspace)(nil),         // 3: switchyard.history.v1.TaskWorkspace
+	(*ApprovedEnvironments)(nil),  // 4: switchyard.history.v1.ApprovedEnvironments
+	(*Member)(nil),                // 5: switchyard.history.v1.Member
+	(*Checkpoint)(nil),            // 6: switchyard.history.v1.Checkpoint
+	(*ExecuteResponse)(nil),       // 7: switchyard.history.v1.ExecuteResponse
+	(*MemberResult)(nil),          // 8: switchyard.history.v1.MemberResult
+	(*AgentEvent)(nil),            // 9: switchyard.history.v1.AgentEvent
+	(*ExecuteProgress)(nil),       // 10: switchyard.history.v1.ExecuteProgress
+	(*AwaitAnswerRequest)(nil),    // 11: switchyard.history.v1.AwaitAnswerRequest
+	(*DetachedAttempt)(nil),       // 12: switchyard.history.v1.DetachedAttempt
+	(*DetachRequest)(nil),         // 13: switchyard.history.v1.DetachRequest
+	(*DetachResponse)(nil),        // 14: switchyard.history.v1.DetachResponse
+	(*SteerRequest)(nil),          // 15: switchyard.history.v1.SteerRequest
+	(*SteerResponse)(nil),         // 16: switchyard.history.v1.SteerResponse
+	(*SilentNodesRequest)(nil),    // 17: switchyard.history.v1.SilentNodesRequest
+	(*SilentNodesResponse)(nil),   // 18: switchyard.history.v1.SilentNodesResponse
+	nil,                           // 19: switchyard.history.v1.ExecuteRequest.EnvEntry
+	nil,                           // 20: switchyard.history.v1.ExecuteRequest.ViewsEntry
+	nil,                           // 21: switchyard.history.v1.ExecuteRequest.SecretEnvEntry
+	nil,                           // 22: switchyard.history.v1.ApprovedEnvironments.DigestsEntry
+	nil,                           // 23: switchyard.history.v1.SilentNodesResponse.SinceEntry
+	(*structpb.Struct)(nil),       // 24: google.protobuf.Struct
+	(*ParentOutput)(nil),          // 25: switchyard.history.v1.ParentOutput
+	(*v1.Resources)(nil),          // 26: switchyard.v1.Resources
+	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
+	(*structpb.Value)(nil),        // 28: google.protobuf.Value
+	(*Shared)(nil),                // 29: switchyard.history.v1.Shared
+	(*AncestorEnds)(nil),          // 30: switchyard.history.v1.AncestorEnds
+	(*RunView)(nil),               // 31: switchyard.history.v1.RunView
+	(*v1.Artifacts)(nil),          // 32: switchyard.v1.Artifacts
+	(*v1.Artifact)(nil),           // 33: switchyard.v1.Artifact
+	(*v1.SourceDefinition)(nil),   // 34: switchyard.v1.SourceDefinition
+	(*v1.TaskResult)(nil),         // 35: switchyard.v1.TaskResult
+	(*timestamppb.Timestamp)(nil), // 36: google.protobuf.Timestamp
+	(*v1.Workload)(nil),           // 37: switchyard.v1.Workload
+	(*ClaimRef)(nil),              // 38: switchyard.history.v1.ClaimRef
+	(*ParentView)(nil),            // 39: switchyard.history.v1.ParentView
 }
 var file_switchyard_history_v1_attempt_proto_depIdxs = []int32{
-	22, // 0: switchyard.history.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
-	17, // 1: switchyard.history.v1.ExecuteRequest.env:type_name -> switchyard.history.v1.ExecuteRequest.EnvEntry
-	22, // 2: switchyard.history.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
-	23, // 3: switchyard.history.v1.ExecuteRequest.parents:type_name -> switchyard.history.v1.ParentOutput
-	24, // 4: switchyard.history.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
-	25, // 5: switchyard.history.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
-	26, // 6: switchyard.history.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
-	27, // 7: switchyard.history.v1.ExecuteRequest.context:type_name -> switchyard.history.v1.Shared
-	18, // 8: switchyard.history.v1.ExecuteRequest.views:type_name -> switchyard.history.v1.ExecuteRequest.ViewsEntry
-	27, // 9: switchyard.history.v1.ExecuteRequest.run_input:type_name -> switchyard.history.v1.Shared
-	4,  // 10: switchyard.history.v1.ExecuteRequest.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	3,  // 11: switchyard.history.v1.ExecuteRequest.batch:type_name -> switchyard.history.v1.Member
-	28, // 12: switchyard.history.v1.ExecuteRequest.ends:type_name -> switchyard.history.v1.AncestorEnds
-	19, // 13: switchyard.history.v1.ExecuteRequest.secret_env:type_name -> switchyard.history.v1.ExecuteRequest.SecretEnvEntry
-	25, // 14: switchyard.history.v1.ExecuteRequest.max_lease:type_name -> google.protobuf.Duration
-	2,  // 15: switchyard.history.v1.ExecuteRequest.approved_environments:type_name -> switchyard.history.v1.ApprovedEnvironments
-	25, // 16: switchyard.history.v1.ExecuteRequest.stop_grace:type_name -> google.protobuf.Duration
-	29, // 17: switchyard.history.v1.ExecuteRequest.run_view:type_name -> switchyard.history.v1.RunView
-	30, // 18: switchyard.history.v1.ExecuteRequest.artifacts:type_name -> switchyard.v1.Artifacts
-	1,  // 19: switchyard.history.v1.ExecuteRequest.workspace:type_name -> switchyard.history.v1.TaskWorkspace
-	31, // 20: switchyard.history.v1.ExecuteRequest.source:type_name -> switchyard.v1.Artifact
-	32, // 21: switchyard.history.v1.ExecuteRequest.git_source:type_name -> switchyard.v1.SourceDefinition
-	20, // 22: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
-	26, // 23: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
-	4,  // 24: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	33, // 25: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
-	34, // 26: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
-	34, // 27: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
-	34, // 28: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
-	4,  // 29: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	6,  // 30: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
-	7,  // 31: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
-	25, // 32: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
-	33, // 33: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
-	4,  // 34: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	34, // 35: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
-	34, // 36: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
-	4,  // 37: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
-	6,  // 38: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
-	34, // 39: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
-	35, // 40: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
-	34, // 41: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
-	0,  // 42: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
-	25, // 43: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
-	34, // 44: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
-	34, // 45: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
-	34, // 46: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
-	36, // 47: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
-	25, // 48: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
-	36, // 49: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
-	21, // 50: switchyard.history.v1.SilentNodesResponse.since:type_name -> switchyard.history.v1.SilentNodesResponse.SinceEntry
-	37, // 51: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
-	34, // 52: switchyard.history.v1.SilentNodesResponse.SinceEntry.value:type_name -> google.protobuf.Timestamp
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	24, // 0: switchyard.history.v1.ExecuteRequest.spec:type_name -> google.protobuf.Struct
+	19, // 1: switchyard.history.v1.ExecuteRequest.env:type_name -> switchyard.history.v1.ExecuteRequest.EnvEntry
+	24, // 2: switchyard.history.v1.ExecuteRequest.input:type_name -> google.protobuf.Struct
+	25, // 3: switchyard.history.v1.ExecuteRequest.parents:type_name -> switchyard.history.v1.ParentOutput
+	26, // 4: switchyard.history.v1.ExecuteRequest.resources:type_name -> switchyard.v1.Resources
+	27, // 5: switchyard.history.v1.ExecuteRequest.timeout:type_name -> google.protobuf.Duration
+	28, // 6: switchyard.history.v1.ExecuteRequest.item:type_name -> google.protobuf.Value
+	29, // 7: switchyard.history.v1.ExecuteRequest.context:type_name -> switchyard.history.v1.Shared
+	20, // 8: switchyard.history.v1.ExecuteRequest.views:type_name -> switchyard.history.v1.ExecuteRequest.ViewsEntry
+	29, // 9: switchyard.history.v1.ExecuteRequest.run_input:type_name -> switchyard.history.v1.Shared
+	6,  // 10: switchyard.history.v1.ExecuteRequest.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	5,  // 11: switchyard.history.v1.ExecuteRequest.batch:type_name -> switchyard.history.v1.Member
+	30, // 12: switchyard.history.v1.ExecuteRequest.ends:type_name -> switchyard.history.v1.AncestorEnds
+	21, // 13: switchyard.history.v1.ExecuteRequest.secret_env:type_name -> switchyard.history.v1.ExecuteRequest.SecretEnvEntry
+	27, // 14: switchyard.history.v1.ExecuteRequest.max_lease:type_name -> google.protobuf.Duration
+	4,  // 15: switchyard.history.v1.ExecuteRequest.approved_environments:type_name -> switchyard.history.v1.ApprovedEnvironments
+	27, // 16: switchyard.history.v1.ExecuteRequest.stop_grace:type_name -> google.protobuf.Duration
+	31, // 17: switchyard.history.v1.ExecuteRequest.run_view:type_name -> switchyard.history.v1.RunView
+	32, // 18: switchyard.history.v1.ExecuteRequest.artifacts:type_name -> switchyard.v1.Artifacts
+	3,  // 19: switchyard.history.v1.ExecuteRequest.workspace:type_name -> switchyard.history.v1.TaskWorkspace
+	33, // 20: switchyard.history.v1.ExecuteRequest.source:type_name -> switchyard.v1.Artifact
+	34, // 21: switchyard.history.v1.ExecuteRequest.git_source:type_name -> switchyard.v1.SourceDefinition
+	1,  // 22: switchyard.history.v1.ExecuteRequest.gang:type_name -> switchyard.history.v1.Gang
+	22, // 23: switchyard.history.v1.ApprovedEnvironments.digests:type_name -> switchyard.history.v1.ApprovedEnvironments.DigestsEntry
+	28, // 24: switchyard.history.v1.Member.item:type_name -> google.protobuf.Value
+	6,  // 25: switchyard.history.v1.Member.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	35, // 26: switchyard.history.v1.ExecuteResponse.result:type_name -> switchyard.v1.TaskResult
+	36, // 27: switchyard.history.v1.ExecuteResponse.started_at:type_name -> google.protobuf.Timestamp
+	36, // 28: switchyard.history.v1.ExecuteResponse.completed_at:type_name -> google.protobuf.Timestamp
+	36, // 29: switchyard.history.v1.ExecuteResponse.assigned_at:type_name -> google.protobuf.Timestamp
+	6,  // 30: switchyard.history.v1.ExecuteResponse.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	8,  // 31: switchyard.history.v1.ExecuteResponse.batch:type_name -> switchyard.history.v1.MemberResult
+	9,  // 32: switchyard.history.v1.ExecuteResponse.agent_events:type_name -> switchyard.history.v1.AgentEvent
+	27, // 33: switchyard.history.v1.ExecuteResponse.lease:type_name -> google.protobuf.Duration
+	35, // 34: switchyard.history.v1.MemberResult.result:type_name -> switchyard.v1.TaskResult
+	6,  // 35: switchyard.history.v1.MemberResult.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	36, // 36: switchyard.history.v1.AgentEvent.at:type_name -> google.protobuf.Timestamp
+	36, // 37: switchyard.history.v1.ExecuteProgress.started_at:type_name -> google.protobuf.Timestamp
+	6,  // 38: switchyard.history.v1.ExecuteProgress.checkpoint:type_name -> switchyard.history.v1.Checkpoint
+	8,  // 39: switchyard.history.v1.ExecuteProgress.batch:type_name -> switchyard.history.v1.MemberResult
+	36, // 40: switchyard.history.v1.ExecuteProgress.sent_at:type_name -> google.protobuf.Timestamp
+	37, // 41: switchyard.history.v1.ExecuteProgress.workload:type_name -> switchyard.v1.Workload
+	36, // 42: switchyard.history.v1.ExecuteProgress.left_until:type_name -> google.protobuf.Timestamp
+	0,  // 43: switchyard.history.v1.AwaitAnswerRequest.attempt:type_name -> switchyard.history.v1.ExecuteRequest
+	27, // 44: switchyard.history.v1.AwaitAnswerRequest.heartbeat_timeout:type_name -> google.protobuf.Duration
+	36, // 45: switchyard.history.v1.AwaitAnswerRequest.closed_at:type_name -> google.protobuf.Timestamp
+	36, // 46: switchyard.history.v1.AwaitAnswerRequest.lease_until:type_name -> google.protobuf.Timestamp
+	36, // 47: switchyard.history.v1.DetachedAttempt.lease_until:type_name -> google.protobuf.Timestamp
+	38, // 48: switchyard.history.v1.DetachRequest.attempts:type_name -> switchyard.history.v1.ClaimRef
+	27, // 49: switchyard.history.v1.DetachRequest.lease:type_name -> google.protobuf.Duration
+	38, // 50: switchyard.history.v1.DetachResponse.others:type_name -> switchyard.history.v1.ClaimRef
+	23, // 51: switchyard.history.v1.SilentNodesResponse.since:type_name -> switchyard.history.v1.SilentNodesResponse.SinceEntry
+	39, // 52: switchyard.history.v1.ExecuteRequest.ViewsEntry.value:type_name -> switchyard.history.v1.ParentView
+	36, // 53: switchyard.history.v1.SilentNodesResponse.SinceEntry.value:type_name -> google.protobuf.Timestamp
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_attempt_proto_init() }
@@ -2209,14 +2362,14 @@ func file_switchyard_history_v1_attempt_proto_init() {
 	file_switchyard_history_v1_placement_proto_init()
 	file_switchyard_history_v1_value_proto_init()
 	file_switchyard_history_v1_attempt_proto_msgTypes[0].OneofWrappers = []any{}
-	file_switchyard_history_v1_attempt_proto_msgTypes[10].OneofWrappers = []any{}
+	file_switchyard_history_v1_attempt_proto_msgTypes[12].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_attempt_proto_rawDesc), len(file_switchyard_history_v1_attempt_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   22,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

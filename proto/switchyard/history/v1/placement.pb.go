@@ -168,7 +168,9 @@ type TaskRequest struct {
 	// must have it, though not free now.
 	Later *v1.Resources `protobuf:"bytes,14,opt,name=later,proto3" json:"later,omitempty"`
 	// Time limit of an attempt; absent for none.
-	Timeout       *durationpb.Duration `protobuf:"bytes,15,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	Timeout *durationpb.Duration `protobuf:"bytes,15,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// Gang that the task is a member of; absent if none.
+	Gang          *GangRequest `protobuf:"bytes,16,opt,name=gang,proto3" json:"gang,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -308,6 +310,77 @@ func (x *TaskRequest) GetTimeout() *durationpb.Duration {
 	return nil
 }
 
+func (x *TaskRequest) GetGang() *GangRequest {
+	if x != nil {
+		return x.Gang
+	}
+	return nil
+}
+
+// GangRequest describes the gang of a request. The queue places all its members in one decision, once it has their requests.
+type GangRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Task that the members are instances of.
+	Task string `protobuf:"bytes,1,opt,name=task,proto3" json:"task,omitempty"`
+	// Number of members.
+	Size int32 `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	// The most members that run on one node; 0 means as many as fit.
+	PerNode       int32 `protobuf:"varint,3,opt,name=per_node,json=perNode,proto3" json:"per_node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GangRequest) Reset() {
+	*x = GangRequest{}
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GangRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GangRequest) ProtoMessage() {}
+
+func (x *GangRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GangRequest.ProtoReflect.Descriptor instead.
+func (*GangRequest) Descriptor() ([]byte, []int) {
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *GangRequest) GetTask() string {
+	if x != nil {
+		return x.Task
+	}
+	return ""
+}
+
+func (x *GangRequest) GetSize() int32 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *GangRequest) GetPerNode() int32 {
+	if x != nil {
+		return x.PerNode
+	}
+	return 0
+}
+
 // PlacedWorkspace states which node has the folder that tasks of a run share.
 type PlacedWorkspace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -323,7 +396,7 @@ type PlacedWorkspace struct {
 
 func (x *PlacedWorkspace) Reset() {
 	*x = PlacedWorkspace{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -335,7 +408,7 @@ func (x *PlacedWorkspace) String() string {
 func (*PlacedWorkspace) ProtoMessage() {}
 
 func (x *PlacedWorkspace) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[2]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -348,7 +421,7 @@ func (x *PlacedWorkspace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlacedWorkspace.ProtoReflect.Descriptor instead.
 func (*PlacedWorkspace) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{2}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *PlacedWorkspace) GetName() string {
@@ -389,7 +462,7 @@ type ContainerNeeds struct {
 
 func (x *ContainerNeeds) Reset() {
 	*x = ContainerNeeds{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -401,7 +474,7 @@ func (x *ContainerNeeds) String() string {
 func (*ContainerNeeds) ProtoMessage() {}
 
 func (x *ContainerNeeds) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[3]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -414,7 +487,7 @@ func (x *ContainerNeeds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ContainerNeeds.ProtoReflect.Descriptor instead.
 func (*ContainerNeeds) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{3}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ContainerNeeds) GetPrivileged() bool {
@@ -474,7 +547,7 @@ type TaskNeeds struct {
 
 func (x *TaskNeeds) Reset() {
 	*x = TaskNeeds{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -486,7 +559,7 @@ func (x *TaskNeeds) String() string {
 func (*TaskNeeds) ProtoMessage() {}
 
 func (x *TaskNeeds) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[4]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -499,7 +572,7 @@ func (x *TaskNeeds) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TaskNeeds.ProtoReflect.Descriptor instead.
 func (*TaskNeeds) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{4}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *TaskNeeds) GetVmImage() string {
@@ -590,7 +663,7 @@ type ClaimRef struct {
 
 func (x *ClaimRef) Reset() {
 	*x = ClaimRef{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[5]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -602,7 +675,7 @@ func (x *ClaimRef) String() string {
 func (*ClaimRef) ProtoMessage() {}
 
 func (x *ClaimRef) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[5]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -615,7 +688,7 @@ func (x *ClaimRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimRef.ProtoReflect.Descriptor instead.
 func (*ClaimRef) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{5}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ClaimRef) GetTask() string {
@@ -659,7 +732,7 @@ type PlaceResponse struct {
 
 func (x *PlaceResponse) Reset() {
 	*x = PlaceResponse{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[6]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +744,7 @@ func (x *PlaceResponse) String() string {
 func (*PlaceResponse) ProtoMessage() {}
 
 func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[6]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +757,7 @@ func (x *PlaceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceResponse.ProtoReflect.Descriptor instead.
 func (*PlaceResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{6}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PlaceResponse) GetEpoch() string {
@@ -749,7 +822,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[7]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -761,7 +834,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[7]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -774,7 +847,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{7}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Assignment) GetTask() string {
@@ -857,7 +930,7 @@ type Waiting struct {
 
 func (x *Waiting) Reset() {
 	*x = Waiting{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[8]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +942,7 @@ func (x *Waiting) String() string {
 func (*Waiting) ProtoMessage() {}
 
 func (x *Waiting) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[8]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +955,7 @@ func (x *Waiting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Waiting.ProtoReflect.Descriptor instead.
 func (*Waiting) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{8}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Waiting) GetTask() string {
@@ -926,7 +999,7 @@ type AwaitPlacementRequest struct {
 
 func (x *AwaitPlacementRequest) Reset() {
 	*x = AwaitPlacementRequest{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[9]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -938,7 +1011,7 @@ func (x *AwaitPlacementRequest) String() string {
 func (*AwaitPlacementRequest) ProtoMessage() {}
 
 func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[9]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -951,7 +1024,7 @@ func (x *AwaitPlacementRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitPlacementRequest.ProtoReflect.Descriptor instead.
 func (*AwaitPlacementRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{9}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AwaitPlacementRequest) GetRunId() string {
@@ -983,7 +1056,7 @@ type ExplainRequest struct {
 
 func (x *ExplainRequest) Reset() {
 	*x = ExplainRequest{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[10]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +1068,7 @@ func (x *ExplainRequest) String() string {
 func (*ExplainRequest) ProtoMessage() {}
 
 func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[10]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +1081,7 @@ func (x *ExplainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainRequest.ProtoReflect.Descriptor instead.
 func (*ExplainRequest) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{10}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ExplainRequest) GetRunId() string {
@@ -1052,7 +1125,7 @@ type ExplainResponse struct {
 
 func (x *ExplainResponse) Reset() {
 	*x = ExplainResponse{}
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[11]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1064,7 +1137,7 @@ func (x *ExplainResponse) String() string {
 func (*ExplainResponse) ProtoMessage() {}
 
 func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_switchyard_history_v1_placement_proto_msgTypes[11]
+	mi := &file_switchyard_history_v1_placement_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1077,7 +1150,7 @@ func (x *ExplainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainResponse.ProtoReflect.Descriptor instead.
 func (*ExplainResponse) Descriptor() ([]byte, []int) {
-	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{11}
+	return file_switchyard_history_v1_placement_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExplainResponse) GetChosen() string {
@@ -1128,7 +1201,7 @@ const file_switchyard_history_v1_placement_proto_rawDesc = "" +
 	"\facknowledged\x18\x05 \x01(\x03R\facknowledged\x12\x14\n" +
 	"\x05chain\x18\x06 \x01(\tR\x05chain\x12\x14\n" +
 	"\x05owner\x18\a \x01(\tR\x05owner\x12\x1a\n" +
-	"\bworkflow\x18\b \x01(\tR\bworkflow\"\xc3\x05\n" +
+	"\bworkflow\x18\b \x01(\tR\bworkflow\"\xfb\x05\n" +
 	"\vTaskRequest\x12\x12\n" +
 	"\x04task\x18\x01 \x01(\tR\x04task\x12\x14\n" +
 	"\x05claim\x18\x02 \x01(\x05R\x05claim\x12\x12\n" +
@@ -1146,7 +1219,12 @@ const file_switchyard_history_v1_placement_proto_rawDesc = "" +
 	"\x05needs\x18\f \x01(\v2 .switchyard.history.v1.TaskNeedsR\x05needs\x12D\n" +
 	"\tworkspace\x18\r \x01(\v2&.switchyard.history.v1.PlacedWorkspaceR\tworkspace\x12.\n" +
 	"\x05later\x18\x0e \x01(\v2\x18.switchyard.v1.ResourcesR\x05later\x123\n" +
-	"\atimeout\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\atimeout\"M\n" +
+	"\atimeout\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\atimeout\x126\n" +
+	"\x04gang\x18\x10 \x01(\v2\".switchyard.history.v1.GangRequestR\x04gang\"P\n" +
+	"\vGangRequest\x12\x12\n" +
+	"\x04task\x18\x01 \x01(\tR\x04task\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x05R\x04size\x12\x19\n" +
+	"\bper_node\x18\x03 \x01(\x05R\aperNode\"M\n" +
 	"\x0fPlacedWorkspace\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
@@ -1225,51 +1303,53 @@ func file_switchyard_history_v1_placement_proto_rawDescGZIP() []byte {
 	return file_switchyard_history_v1_placement_proto_rawDescData
 }
 
-var file_switchyard_history_v1_placement_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_switchyard_history_v1_placement_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_switchyard_history_v1_placement_proto_goTypes = []any{
 	(*PlaceRequest)(nil),          // 0: switchyard.history.v1.PlaceRequest
 	(*TaskRequest)(nil),           // 1: switchyard.history.v1.TaskRequest
-	(*PlacedWorkspace)(nil),       // 2: switchyard.history.v1.PlacedWorkspace
-	(*ContainerNeeds)(nil),        // 3: switchyard.history.v1.ContainerNeeds
-	(*TaskNeeds)(nil),             // 4: switchyard.history.v1.TaskNeeds
-	(*ClaimRef)(nil),              // 5: switchyard.history.v1.ClaimRef
-	(*PlaceResponse)(nil),         // 6: switchyard.history.v1.PlaceResponse
-	(*Assignment)(nil),            // 7: switchyard.history.v1.Assignment
-	(*Waiting)(nil),               // 8: switchyard.history.v1.Waiting
-	(*AwaitPlacementRequest)(nil), // 9: switchyard.history.v1.AwaitPlacementRequest
-	(*ExplainRequest)(nil),        // 10: switchyard.history.v1.ExplainRequest
-	(*ExplainResponse)(nil),       // 11: switchyard.history.v1.ExplainResponse
-	(*v1.Constraints)(nil),        // 12: switchyard.v1.Constraints
-	(*v1.Resources)(nil),          // 13: switchyard.v1.Resources
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
-	(*v1.MountRule)(nil),          // 16: switchyard.v1.MountRule
-	(*v1.NodeVerdict)(nil),        // 17: switchyard.v1.NodeVerdict
+	(*GangRequest)(nil),           // 2: switchyard.history.v1.GangRequest
+	(*PlacedWorkspace)(nil),       // 3: switchyard.history.v1.PlacedWorkspace
+	(*ContainerNeeds)(nil),        // 4: switchyard.history.v1.ContainerNeeds
+	(*TaskNeeds)(nil),             // 5: switchyard.history.v1.TaskNeeds
+	(*ClaimRef)(nil),              // 6: switchyard.history.v1.ClaimRef
+	(*PlaceResponse)(nil),         // 7: switchyard.history.v1.PlaceResponse
+	(*Assignment)(nil),            // 8: switchyard.history.v1.Assignment
+	(*Waiting)(nil),               // 9: switchyard.history.v1.Waiting
+	(*AwaitPlacementRequest)(nil), // 10: switchyard.history.v1.AwaitPlacementRequest
+	(*ExplainRequest)(nil),        // 11: switchyard.history.v1.ExplainRequest
+	(*ExplainResponse)(nil),       // 12: switchyard.history.v1.ExplainResponse
+	(*v1.Constraints)(nil),        // 13: switchyard.v1.Constraints
+	(*v1.Resources)(nil),          // 14: switchyard.v1.Resources
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 16: google.protobuf.Duration
+	(*v1.MountRule)(nil),          // 17: switchyard.v1.MountRule
+	(*v1.NodeVerdict)(nil),        // 18: switchyard.v1.NodeVerdict
 }
 var file_switchyard_history_v1_placement_proto_depIdxs = []int32{
 	1,  // 0: switchyard.history.v1.PlaceRequest.requests:type_name -> switchyard.history.v1.TaskRequest
-	5,  // 1: switchyard.history.v1.PlaceRequest.released:type_name -> switchyard.history.v1.ClaimRef
-	12, // 2: switchyard.history.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
-	13, // 3: switchyard.history.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
-	14, // 4: switchyard.history.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
-	15, // 5: switchyard.history.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
-	3,  // 6: switchyard.history.v1.TaskRequest.container:type_name -> switchyard.history.v1.ContainerNeeds
-	4,  // 7: switchyard.history.v1.TaskRequest.needs:type_name -> switchyard.history.v1.TaskNeeds
-	2,  // 8: switchyard.history.v1.TaskRequest.workspace:type_name -> switchyard.history.v1.PlacedWorkspace
-	13, // 9: switchyard.history.v1.TaskRequest.later:type_name -> switchyard.v1.Resources
-	15, // 10: switchyard.history.v1.TaskRequest.timeout:type_name -> google.protobuf.Duration
-	16, // 11: switchyard.history.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
-	7,  // 12: switchyard.history.v1.PlaceResponse.assigned:type_name -> switchyard.history.v1.Assignment
-	8,  // 13: switchyard.history.v1.PlaceResponse.waiting:type_name -> switchyard.history.v1.Waiting
-	1,  // 14: switchyard.history.v1.ExplainRequest.request:type_name -> switchyard.history.v1.TaskRequest
-	1,  // 15: switchyard.history.v1.ExplainRequest.more:type_name -> switchyard.history.v1.TaskRequest
-	17, // 16: switchyard.history.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
-	11, // 17: switchyard.history.v1.ExplainResponse.more:type_name -> switchyard.history.v1.ExplainResponse
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	6,  // 1: switchyard.history.v1.PlaceRequest.released:type_name -> switchyard.history.v1.ClaimRef
+	13, // 2: switchyard.history.v1.TaskRequest.constraints:type_name -> switchyard.v1.Constraints
+	14, // 3: switchyard.history.v1.TaskRequest.resources:type_name -> switchyard.v1.Resources
+	15, // 4: switchyard.history.v1.TaskRequest.queued_at:type_name -> google.protobuf.Timestamp
+	16, // 5: switchyard.history.v1.TaskRequest.placement_timeout:type_name -> google.protobuf.Duration
+	4,  // 6: switchyard.history.v1.TaskRequest.container:type_name -> switchyard.history.v1.ContainerNeeds
+	5,  // 7: switchyard.history.v1.TaskRequest.needs:type_name -> switchyard.history.v1.TaskNeeds
+	3,  // 8: switchyard.history.v1.TaskRequest.workspace:type_name -> switchyard.history.v1.PlacedWorkspace
+	14, // 9: switchyard.history.v1.TaskRequest.later:type_name -> switchyard.v1.Resources
+	16, // 10: switchyard.history.v1.TaskRequest.timeout:type_name -> google.protobuf.Duration
+	2,  // 11: switchyard.history.v1.TaskRequest.gang:type_name -> switchyard.history.v1.GangRequest
+	17, // 12: switchyard.history.v1.ContainerNeeds.mounts:type_name -> switchyard.v1.MountRule
+	8,  // 13: switchyard.history.v1.PlaceResponse.assigned:type_name -> switchyard.history.v1.Assignment
+	9,  // 14: switchyard.history.v1.PlaceResponse.waiting:type_name -> switchyard.history.v1.Waiting
+	1,  // 15: switchyard.history.v1.ExplainRequest.request:type_name -> switchyard.history.v1.TaskRequest
+	1,  // 16: switchyard.history.v1.ExplainRequest.more:type_name -> switchyard.history.v1.TaskRequest
+	18, // 17: switchyard.history.v1.ExplainResponse.nodes:type_name -> switchyard.v1.NodeVerdict
+	12, // 18: switchyard.history.v1.ExplainResponse.more:type_name -> switchyard.history.v1.ExplainResponse
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_switchyard_history_v1_placement_proto_init() }
@@ -1277,14 +1357,14 @@ func file_switchyard_history_v1_placement_proto_init() {
 	if File_switchyard_history_v1_placement_proto != nil {
 		return
 	}
-	file_switchyard_history_v1_placement_proto_msgTypes[7].OneofWrappers = []any{}
+	file_switchyard_history_v1_placement_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_switchyard_history_v1_placement_proto_rawDesc), len(file_switchyard_history_v1_placement_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
