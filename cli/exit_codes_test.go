@@ -27,7 +27,7 @@ func clientArguments(t *testing.T) map[string][]string {
 		"run": {def}, "submit": {def}, "validate": {"--gateway", def}, "workflows put": {def}, "apply": {"-f", def}, "import": {exported}, "keys add": {key}, "vps create": {"--image", "debian:12", "--ssh-key", key},
 		"secrets set": {"name"}, "notifications put": {"name", "--type", "webhook", "--from-file", hook}, "tokens create": {"--name", "ann", "--role", "user"}, "env create": {"name", "--from", "debian:12"},
 		"runs cp": {"run:task:file", filepath.Join(t.TempDir(), "file")}, "runs port-forward": {"run", "task", "8080"}, "runs exec": {"run", "task", "--", "true"},
-		"dlq retry": {"run", "task"}, "dlq purge": {"run", "task"}, "quotas set": {"name", "--cores", "1"}, "schedules backfill": {"name", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00Z"},
+		"dlq retry": {"run", "task"}, "dlq purge": {"run", "task"}, "quotas set": {"name", "--cores", "1"}, "shares set": {"name", "--weight", "2"}, "schedules backfill": {"name", "--from", "2026-03-01T00:00:00Z", "--to", "2026-03-02T00:00:00Z"},
 	}
 }
 

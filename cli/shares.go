@@ -37,9 +37,12 @@ weight 1. The members of a group share what the group gets, in proportion to the
 		Args: arguments(1, 1, "NAME"),
 	}
 	clientFlag(cmd)
-	cmd.Flags().Float64Var(&share.Weight, "weight", 1, "weight, above 0 and up to 1000")
+	cmd.Flags().Float64Var(&share.Weight, "weight", 0, "weight, above 0 and up to 1000")
 	cmd.Flags().StringSliceVar(&share.Members, "member", nil, "owner who is a member of the group; may be repeated")
 	cmd.RunE = onGateway(sys, func(ctx context.Context, a *client.Client, args []string) error {
+		if !cmd.Flags().Changed("weight") {
+			return exit.Usagef("--weight is missing: the command sets the weight and the members anew")
+		}
 		res, err := client.Call(ctx, a, a.Owners.SetOwner, &v1.SetOwnerRequest{Name: args[0], Share: share})
 		if err != nil {
 			return err

@@ -49,7 +49,7 @@ func TestQuotaOfRunsRefusesFurtherOnes(t *testing.T) {
 		return err == nil && n == 2
 	})
 	_, err := submit("quinn", "second")
-	if rpcerror.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), "the quota of crew allows 2 open runs, and 2 are open") {
+	if rpcerror.CodeOf(err) != connect.CodeAborted || !strings.Contains(err.Error(), "crew has 2 of the 2 open runs that the quota allows") {
 		t.Errorf("a third run of the group: %v", err)
 	}
 	if res, err := submit("rory", "first"); err != nil || !res.GetExisted() {

@@ -16,9 +16,11 @@ import (
 //
 // The level of an owner or a group is
 //
-//	(S + L) / weight
+//	(S + U + L) / weight
 //
-// where S is its dominant share, the largest part of any resource of the fleet that it holds now, and
+// where S is its dominant share, the largest part of any resource of the fleet that it holds now, U is the
+// dominant share of the smallest request that waits, because with few large places an owner of twice the
+// weight is next while the place would not give it more than twice as much, and
 // L is the exponential moving average of S with a half-life: after dt, L becomes L d + S (1 - d) with
 // d = 2^(-dt / half-life). S makes owners who ask at the same time alternate (Ghodsi et al., "Dominant
 // Resource Fairness", NSDI 2011), L lets those go first who have used less lately (Kay and Lauder, "A
@@ -42,6 +44,7 @@ type accounts struct {
 	halfLife time.Duration
 	isFIFO   bool // all levels are equal, so the oldest request is next
 	total    quantity
+	unit     float64 // U
 	owners   map[string]*account
 	groups   map[string]*account
 	runs     map[string]*account // by id of the top-level run of the placement requests
@@ -139,18 +142,27 @@ func (a *account) apply(t Terms) {
 
 // exceeds returns whose quota forbids that a run takes more, and which limit, or "" if none does.
 func (a *account) exceeds(more quantity) string {
+	asks := more[slotUnit] + more[remoteUnit]
 	for ; a != nil; a = a.parent {
-		tasks := a.held[slotUnit] + a.held[remoteUnit] + more[slotUnit] + more[remoteUnit]
+		text := "quota of " + a.name + ": at most "
 		switch limit := &a.quota; {
-		case limit[slotUnit] > 0 && tasks > limit[slotUnit]:
-			return "quota of " + a.name + ": at most " + count(int(limit[slotUnit]), "task") + " at once"
+		case limit[slotUnit] > 0 && a.held[slotUnit]+a.held[remoteUnit]+asks > limit[slotUnit]:
+			return text + count(int(limit[slotUnit]), "task") + " at once" + beyond(limit[slotUnit], asks, number(asks))
 		case limit[coreUnit] > 0 && more[coreUnit] > 0 && a.held[coreUnit]+more[coreUnit] > limit[coreUnit]:
-			return "quota of " + a.name + ": at most " + cores(limit[coreUnit])
+			return text + cores(limit[coreUnit]) + beyond(limit[coreUnit], more[coreUnit], thousandths(more[coreUnit]))
 		case limit[gpuUnit] > 0 && more[gpuUnit] > 0 && a.held[gpuUnit]+more[gpuUnit] > limit[gpuUnit]:
-			return "quota of " + a.name + ": at most " + thousandths(limit[gpuUnit]) + " GPUs"
+			return text + gpusText(limit[gpuUnit]) + beyond(limit[gpuUnit], more[gpuUnit], thousandths(more[gpuUnit]))
 		}
 	}
 	return ""
+}
+
+// beyond returns that a request asks for more than a limit, or "" if it does not. asked is the text for how much.
+func beyond(limit, more int64, asked string) string {
+	if more <= limit {
+		return ""
+	}
+	return ", and " + asked + " are asked"
 }
 
 // level returns the level of an account; the lowest is next.
@@ -162,7 +174,18 @@ func (as *accounts) level(a *account, now time.Time) float64 {
 	if a.isRun {
 		return share
 	}
-	return (share + as.latelyOf(a, now)) / a.weight
+	return (share + as.unit + as.latelyOf(a, now)) / a.weight
+}
+
+// setUnit sets U for the classes of the requests that wait.
+func (as *accounts) setUnit(waiting []*requestClass) {
+	as.unit = 0
+	for _, s := range waiting {
+		q := s.need.quantity()
+		if share := q.share(&as.total); as.unit == 0 || share < as.unit {
+			as.unit = share
+		}
+	}
 }
 
 // isBefore reports whether a is placed before b, which both wait.

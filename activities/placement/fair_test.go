@@ -375,3 +375,52 @@ func TestUsageShowsWhatOwnersHold(t *testing.T) {
 		t.Errorf("nothing runs, and %v is remembered, with %d runs", uses, len(y.scheduler.accounts.runs))
 	}
 }
+
+// TestWeightsHoldOnFewPlaces checks that an owner of twice the weight gets twice as much where the fleet has two places only, soon
+// and not only after a half-life.
+func TestWeightsHoldOnFewPlaces(t *testing.T) {
+	y := newYard(t, Options{}, aNode("a", slots(2)))
+	y.SetTerms(map[string]Terms{"ann": {Weight: 2}})
+	y.ask("bob", "rb", tasks("b", 100)...)
+	y.ask("ann", "ra", tasks("a", 100)...)
+	ended := map[string]int{}
+	var running []claimKey // the oldest first
+	note := func() {
+		for key := range y.on {
+			if !slices.Contains(running, key) {
+				running = append(running, key)
+			}
+		}
+	}
+	note()
+	for range 60 {
+		y.wait(2 * time.Second)
+		key := running[0]
+		running = running[1:]
+		ended[key.run]++
+		y.end(key.run, key.task)
+		note()
+	}
+	if ended["ra"] < 36 || ended["ra"] > 44 {
+		t.Errorf("of 60 tasks that have ended, %v are of ann and bob; ann has twice the weight", ended)
+	}
+}
+
+// TestChangedQuotaIsReportedAtOnce checks that the reason of tasks that wait for a quota changes with the quota.
+func TestChangedQuotaIsReportedAtOnce(t *testing.T) {
+	y := newYard(t, Options{NoReservations: true}, aNode("a", slots(8)))
+	y.SetTerms(map[string]Terms{"cy": {MaxTasks: 1, MaxGPUs: 1}})
+	y.ask("cy", "r", tasks("each", 6, withCores(0.5))...)
+	if want := "quota of cy: at most 1 task at once"; y.why["each[5]"] != want {
+		t.Errorf("waits because %q, want %q", y.why["each[5]"], want)
+	}
+	y.SetTerms(map[string]Terms{"cy": {MaxCores: 1}})
+	y.wait(time.Second)
+	if want := "quota of cy: at most 1 core"; y.why["each[5]"] != want {
+		t.Errorf("waits because %q, want %q", y.why["each[5]"], want)
+	}
+	y.ask("cy", "big", aTask("big", withCores(2)))
+	if want := "quota of cy: at most 1 core, and 2 are asked"; y.why["big"] != want {
+		t.Errorf("waits because %q, want %q", y.why["big"], want)
+	}
+}

@@ -247,7 +247,7 @@ func TestQuotaCountsTheWholeGang(t *testing.T) {
 	y := newYard(t, Options{}, aNode("a"), aNode("b"))
 	y.SetTerms(map[string]Terms{"ada": {MaxCores: 3.5}})
 	y.ask("ada", "g", gangOf("train", 4, 0)...)
-	if want := "quota of ada: at most 3.5 cores"; len(y.on) > 0 || y.why["train[3]"] != want {
+	if want := "quota of ada: at most 3.5 cores, and 4 are asked"; len(y.on) > 0 || y.why["train[3]"] != want {
 		t.Errorf("%v are placed, train[3] waits because %q, want %q", y.on, y.why["train[3]"], want)
 	}
 	y.SetTerms(map[string]Terms{"ada": {MaxCores: 4}})

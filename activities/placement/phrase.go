@@ -56,6 +56,13 @@ func cores(milli int64) string {
 	return thousandths(milli) + " cores"
 }
 
+func gpusText(milli int64) string {
+	if milli == 1000 {
+		return "1 GPU"
+	}
+	return thousandths(milli) + " GPUs"
+}
+
 func mebibytes(n int64) string { return number(n) + " MiB" }
 
 func gibibytes(x float64) string { return decimal(x) + " GiB" }

@@ -142,6 +142,7 @@ func (sc *scheduler) pass() {
 // of the other classes in the pass.
 func (sc *scheduler) startOrder() {
 	active := sc.demand.classes.active
+	sc.accounts.setUnit(active)
 	sc.order.start(sc.eval.now)
 	for _, s := range active {
 		sc.picker.sync(s)
@@ -164,12 +165,12 @@ func (sc *scheduler) startOrder() {
 }
 
 // noteBlocked records which quota keeps a line waiting, or "" if none does, and reports a change to its requests unless one
-// was reported a short time ago.
+// was reported a short time ago and the terms of owners have not changed since.
 func (sc *scheduler) noteBlocked(l *line, why string) {
-	if l.blocked == why || sc.eval.now.Sub(l.toldAt) < blockedInterval {
+	if l.blocked == why || l.toldTerms == sc.accounts.revision && sc.eval.now.Sub(l.toldAt) < blockedInterval {
 		return
 	}
-	l.blocked, l.toldAt = why, sc.eval.now
+	l.blocked, l.toldAt, l.toldTerms = why, sc.eval.now, sc.accounts.revision
 	for _, r := range l.requests {
 		sc.demand.report(r)
 	}

@@ -10,18 +10,19 @@ import (
 // line is the waiting requests of one task of a run, all instances of a fan-out together, which ask
 // for the same things with the same priority. The oldest is next.
 type line struct {
-	key      lineKey
-	class    *requestClass
-	account  *account // of the run
-	priority int32
-	kind     kind
-	requests requestHeap
-	blocked  string    // which quota keeps the line waiting, or ""
-	toldAt   time.Time // when blocked was last reported
-	index    int       // in requestClass.lines
-	turn     *turn
-	revision int    // value of accounts.revision when turn was found
-	pass     uint64 // number of the order that it belongs to, or 0
+	key       lineKey
+	class     *requestClass
+	account   *account // of the run
+	priority  int32
+	kind      kind
+	requests  requestHeap
+	blocked   string    // which quota keeps the line waiting, or ""
+	toldAt    time.Time // when blocked was last reported
+	toldTerms int       // value of accounts.revision at that time
+	index     int       // in requestClass.lines
+	turn      *turn
+	revision  int    // value of accounts.revision when turn was found
+	pass      uint64 // number of the order that it belongs to, or 0
 }
 
 // lineKey identifies a line within its request class.

@@ -43,7 +43,70 @@ func benchPlacement(_ context.Context, rounds int, _ string) error {
 	}
 	fmt.Printf("\na decision among ten times as many nodes costs %.2f times as much at once, %.2f times one by one\n",
 		last.atOnce.Seconds()/first.atOnce.Seconds(), last.oneByOne.Seconds()/first.oneByOne.Seconds())
+	return benchWaiting(rounds)
+}
+
+const (
+	waitingClasses = 1000
+	waitingNodes   = 1000
+	waitingPasses  = 2000
+)
+
+// benchWaiting measures a pass over many waiting classes of ten owners on a full fleet, after the end of an attempt: with turns and
+// reservations, and in the order of arrival without them.
+func benchWaiting(rounds int) error {
+	var fair, plain []time.Duration
+	for range rounds {
+		for _, side := range []struct {
+			all *[]time.Duration
+			placement.Options
+		}{{&fair, placement.Options{}}, {&plain, placement.Options{FIFO: true, NoReservations: true}}} {
+			d, err := measureWaiting(side.Options)
+			if err != nil {
+				return err
+			}
+			*side.all = append(*side.all, d)
+		}
+	}
+	a, b := median(fair), median(plain)
+	fmt.Printf("\na pass over %d waiting classes on %d full nodes takes %s with turns and reservations, and %s without: %.2f times as much\n",
+		waitingClasses, waitingNodes, (a / waitingPasses).Round(time.Microsecond), (b / waitingPasses).Round(time.Microsecond), a.Seconds()/b.Seconds())
 	return nil
+}
+
+// measureWaiting returns the processor time of waitingPasses passes.
+func measureWaiting(options placement.Options) (time.Duration, error) {
+	now := time.Now()
+	options.Now, options.Rand = func() time.Time { return now }, rand.New(rand.NewPCG(1, 2))
+	q := placement.New(options)
+	q.SetNodes(madeUpFleet(waitingNodes, 1))
+	task := func(name string, cores float64) *historyv1.TaskRequest {
+		return &historyv1.TaskRequest{Task: name, Claim: 1, Type: v1.TypeShell, Resources: &v1.Resources{Cores: proto.Float64(cores)}}
+	}
+	var full []*historyv1.TaskRequest
+	for i := range waitingNodes * 16 {
+		full = append(full, task(fmt.Sprintf("full-%d", i), 1))
+	}
+	q.Request(placement.Run{ID: "full"}, full)
+	q.Place()
+	held, _ := q.Take("full")
+	if len(held) != len(full) {
+		return 0, fmt.Errorf("%d of %d tasks fill the fleet", len(held), len(full))
+	}
+	for i := range waitingClasses {
+		run := placement.Run{ID: fmt.Sprintf("run-%d", i%50), Owner: fmt.Sprintf("owner-%d", i%10)}
+		q.Request(run, []*historyv1.TaskRequest{task(fmt.Sprintf("waits-%d", i), 1+float64(i)/waitingClasses)})
+	}
+	q.Place()
+	began := processorTime()
+	for i := range waitingPasses {
+		now = now.Add(10 * time.Millisecond)
+		q.Release("full", []*historyv1.ClaimRef{{Task: held[i*7%len(held)].GetTask(), Claim: 1, Outcome: v1.OutcomeDone}})
+		for _, run := range q.Place() {
+			q.Take(run)
+		}
+	}
+	return processorTime() - began, nil
 }
 
 // placementFigures holds the times of placedTasks decisions and of one refresh.

@@ -85,7 +85,7 @@ func describeWord(name string, v *protovalidate.Violation) string {
 	return text
 }
 
-// rangeOf returns the inclusive bounds of a number, or "" if it has none.
+// rangeOf returns the bounds of a number, or "" if it has none.
 func rangeOf(field protoreflect.FieldDescriptor) string {
 	rules, err := protovalidate.ResolveFieldRules(field)
 	if err != nil || rules == nil {
@@ -102,7 +102,9 @@ func rangeOf(field protoreflect.FieldDescriptor) string {
 		}
 		return ""
 	}
-	switch low, high := bound("gte"), bound("lte"); {
+	switch low, above, high := bound("gte"), bound("gt"), bound("lte"); {
+	case above != "" && high != "":
+		return "above " + above + " and at most " + high
 	case low != "" && high != "":
 		return low + " to " + high
 	case low != "":

@@ -32,8 +32,8 @@ func (s *Submitter) checkQuota(ctx context.Context, name, owner, key string) err
 			return err
 		}
 		if open >= limit && !s.hasStarted(ctx, name, owner, key) {
-			return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf(
-				"the quota of %s allows %d open runs, and %d are open; wait until one has ended, or let an admin raise it with `switchyard quotas set %s --runs N`", of.GetName(), limit, open, of.GetName()))
+			return connect.NewError(connect.CodeAborted, fmt.Errorf(
+				"%s has %d of the %d open runs that the quota allows; wait until one has ended, or let an admin raise it with `switchyard quotas set %s --runs N`", of.GetName(), open, limit, of.GetName()))
 		}
 	}
 	return nil

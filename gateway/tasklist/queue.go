@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -138,7 +139,7 @@ func (q *queue) addRun(tasks []*taskQueue) {
 	said := map[string]wait{} // by demand
 	for _, t := range tasks {
 		for _, w := range t.waits {
-			if v1.WaitsForNode(w.reason) && w.reason != v1.WaitAsking {
+			if v1.WaitsForNode(w.reason) && w.reason != v1.WaitAsking || strings.HasPrefix(w.text, quotaPrefix) {
 				said[t.demandKey()] = w.wait
 			}
 		}

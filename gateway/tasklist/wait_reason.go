@@ -14,6 +14,9 @@ import (
 // wait is why a task waits: one of v1.WaitReasons and a line of text. The text is "" if the reason is not known yet.
 type wait struct{ reason, text string }
 
+// quotaPrefix begins the text of a task that waits for the quota of its owner.
+const quotaPrefix = "quota of "
+
 // unknownText is the text for an unknown reason.
 const unknownText = "waits for a node or for a slot in its run"
 
@@ -57,7 +60,7 @@ var waitTexts = []waitText{
 	{`^waits for the requests of `, v1.WaitAsking, ""},
 	{`^\d+ of \d+ nodes fit: `, v1.WaitNext, ""},
 	{`^waits for \S+: nodes had no room for it`, v1.WaitBusy, ""},
-	{`^quota of `, v1.WaitLimit, ""},
+	{"^" + quotaPrefix, v1.WaitLimit, ""},
 	{`^waits for the lock `, v1.WaitLock, ""},
 	{`^its run has \d+ ahead of it for the lock (".*")$`, v1.WaitLock, "other tasks of its run are ahead of it for lock $1"},
 	{`^its task has reached its concurrency `, v1.WaitLimit, "its task has reached its concurrency"},

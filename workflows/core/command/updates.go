@@ -114,7 +114,7 @@ func (s *State) apply(u Update, i int, c *historyv1.TaskCommand, now time.Time) 
 		if task, number, ok := s.FanOuts.Instance(c.GetTask()); ok {
 			return []Effect{Spread{s.FanOuts.Requeue(task, number)}}
 		}
-		return append([]Effect{steered}, s.retry(i)...)
+		return []Effect{steered, raise(dag.Retry{Task: i})}
 	case names.PauseUpdate, names.ResumeUpdate:
 		return s.SetPaused(u.Name == names.PauseUpdate, c)
 	case names.HoldUpdate: // a task that waits for a node leaves the placement queue
@@ -145,19 +145,6 @@ func (s *State) apply(u Update, i int, c *historyv1.TaskCommand, now time.Time) 
 		return []Effect{logged(nil, i, v1.EventRestarted, c)}
 	}
 	return []Effect{steered} // the node stops the task
-}
-
-// retry requeues a dead letter, and with a member of a gang all that have ended with it.
-func (s *State) retry(i int) (effects []Effect) {
-	if task := s.Core.Group(i); task >= 0 && s.Core.Definition(i).GetGang() != nil {
-		first, count := s.Core.Instances(task)
-		for m := first; m < first+count; m++ {
-			if m != i && s.Core.Task(m).State == v1.TaskDeadLetter {
-				effects = append(effects, raise(dag.Retry{Task: m}))
-			}
-		}
-	}
-	return append(effects, raise(dag.Retry{Task: i}))
 }
 
 // SetPaused pauses or resumes the run. A task that has a node but has not started gives the node back to a paused run.

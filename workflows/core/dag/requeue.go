@@ -13,9 +13,9 @@ const (
 )
 
 // requeue reruns tasks: dead letters and tasks with partitioned instances, together with the tasks skipped because of them; the
-// tasks selected by what; and the tasks in anew. It visits every task, like a halt.
+// tasks selected by what; and the tasks in anew. With a member of a gang, all members run again. It visits every task, like a halt.
 func (r *retries) requeue(dead []int, what string, anew []bool) {
-	dead = slices.Compact(slices.Sorted(slices.Values(dead)))
+	dead = slices.Compact(slices.Sorted(slices.Values(r.withGangs(dead))))
 	p := r.ends.tasksPhase // all of `finally` is in anew, or nothing of it
 	if len(dead) > 0 {
 		p = r.ends.phaseOf(dead[0])
@@ -28,7 +28,7 @@ func (r *retries) requeue(dead []int, what string, anew []bool) {
 		if what == skippedOnly {
 			kept = kept || task != i && rec.State != v1.TaskSkipped
 		}
-		if anew[task] || !kept {
+		if anew[task] || !kept || r.isMember(i) && again[task] {
 			again[task] = true
 			r.reset(i)
 		}
@@ -67,6 +67,22 @@ func (r *retries) requeue(dead []int, what string, anew []bool) {
 	}
 	r.starts.decideAll()
 }
+
+// withGangs adds to instances the other members of their gangs, also those that have completed.
+func (r *retries) withGangs(dead []int) []int {
+	all := slices.Clone(dead)
+	for _, i := range dead {
+		if r.isMember(i) {
+			for g, k := r.groupOf(i), 0; k < g.count; k++ {
+				all = append(all, g.first+k)
+			}
+		}
+	}
+	return all
+}
+
+// isMember reports whether i is an instance that is a member of a gang.
+func (r *retries) isMember(i int) bool { return r.groupOf(i) != nil && r.node(i).def.GetGang() != nil }
 
 // derive recomputes everything that follows from the records.
 func (r *retries) derive() {
