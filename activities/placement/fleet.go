@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -119,7 +120,8 @@ func (f *fleet) renumber() {
 	f.classes.clear()
 	clear(f.numbered)
 	f.numbered = f.numbered[:0]
-	for _, n := range f.byName {
+	for _, name := range slices.Sorted(maps.Keys(f.byName)) { // the order counts when the queue takes a sample
+		n := f.byName[name]
 		n.number = len(f.numbered)
 		f.numbered = append(f.numbered, n)
 		n.class = f.classes.numberOf(n)

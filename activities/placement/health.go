@@ -122,8 +122,8 @@ func (hs *healths) endBenches(now time.Time) {
 	if len(hs.byName) == 0 {
 		return // most passes do nothing else
 	}
-	for name, h := range hs.byName {
-		n := hs.nodeOf(name)
+	for _, name := range slices.Sorted(maps.Keys(hs.byName)) {
+		n, h := hs.nodeOf(name), hs.byName[name]
 		if n != nil && !h.until.IsZero() && !now.Before(h.until) {
 			h.until = time.Time{}
 			hs.log.noteRoom(n)

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"container/list"
 	"time"
 )
@@ -13,6 +14,11 @@ const meanWeight = 0.2
 type claimKey struct {
 	run, task string
 	claim     int32
+}
+
+// compare orders keys in any fixed order.
+func (k claimKey) compare(o claimKey) int {
+	return cmp.Or(cmp.Compare(k.run, o.run), cmp.Compare(k.task, o.task), cmp.Compare(k.claim, o.claim))
 }
 
 // claim is the place that an assigned request has on a node.

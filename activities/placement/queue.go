@@ -1,6 +1,9 @@
 package placement
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	historyv1 "switchyard/proto/switchyard/history/v1"
@@ -114,7 +117,7 @@ func (q *Queue) Forget(runID string) {
 		return
 	}
 	now := q.opts.Now()
-	for _, r := range owner.tasks {
+	for _, r := range slices.SortedFunc(maps.Values(owner.tasks), func(a, b *request) int { return cmp.Compare(a.age.seq, b.age.seq) }) {
 		q.remove(r, now)
 	}
 	q.demand.forget(owner)

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -335,7 +336,7 @@ func (rs *reservations) ends(m *machine, now time.Time) []attemptEnd {
 		if a.isKnown != b.isKnown {
 			return compareBool(b.isKnown, a.isKnown)
 		}
-		return a.at.Compare(b.at)
+		return cmp.Or(a.at.Compare(b.at), a.claim.key.compare(b.claim.key))
 	})
 	return out
 }

@@ -88,6 +88,7 @@ func (t *timeouts) due(now time.Time) []*requestClass {
 			out = append(out, s)
 		}
 	}
+	slices.SortFunc(out, func(a, b *requestClass) int { return a.active - b.active })
 	return out
 }
 
