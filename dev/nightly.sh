@@ -66,7 +66,8 @@ long() {
 
 properties() {
 	go test ./workflows/core/dag -timeout 1h -rapid.checks=500000 &&
-		go test ./activities/placement -timeout 1h -rapid.checks=100000 -run 'AgainstModel|BreakNoRule|NeverBlockForever|GangsAre' &&
+		go test ./activities/placement -timeout 3h -rapid.checks=100000 \
+			-run 'AgainstModel|BreakNoRule|NeverBlockForever|AreWholeInAllHistories|GivesTheSameOrder|ConvergeToWeights' &&
 		go test ./activities/store -timeout 1h -rapid.checks=2000 -run 'BehavesAsAMap|OrderOfALog'
 }
 
