@@ -233,7 +233,7 @@ func howEnded(first dag.Ended) string {
 	case v1.AttemptMoved:
 		text = "could not start"
 	case v1.TaskFailed:
-		text = "failed"
+		text = first.State
 	}
 	if first.Error != "" {
 		return text + ": " + dag.OneLine(first.Error)
