@@ -12,16 +12,16 @@ import (
 // TestTaskRequestHasTheFieldsOfTasks checks that the request for a single task has the same fields as tasks in workflows.
 func TestTaskRequestHasTheFieldsOfTasks(t *testing.T) {
 	t.Parallel()
-	aboutOthers := []protoreflect.Name{"depends_on", "condition", "on_failure", "continue_on_error", "when", "batch", "workspace"}
+	onlyInDefinitions := []protoreflect.Name{"depends_on", "condition", "on_failure", "continue_on_error", "when", "batch", "workspace", "gang"}
 	request := (&v1.SubmitTaskRequest{}).ProtoReflect().Descriptor().Fields()
 	task := (&v1.TaskDefinition{}).ProtoReflect().Descriptor().Fields()
 	for i := range task.Len() {
 		field := task.Get(i)
 		same := request.ByName(field.Name())
 		switch {
-		case slices.Contains(aboutOthers, field.Name()):
+		case slices.Contains(onlyInDefinitions, field.Name()):
 			if same != nil && !slices.Contains(fieldsOfRun, field.Name()) {
-				t.Errorf("the request has %s, which is about other tasks", field.Name())
+				t.Errorf("the request has %s, which is for tasks of definitions", field.Name())
 			}
 		case same == nil:
 			t.Errorf("the request lacks %s", field.Name())

@@ -35,7 +35,7 @@ func TestRequestHasTheFieldsOfMachines(t *testing.T) {
 	request := (&v1.CreateVpsRequest{}).ProtoReflect().Descriptor().Fields()
 	without := []protoreflect.Name{
 		"type", "spec", "depends_on", "condition", "on_failure", "continue_on_error", "when", "workspace", // concern other tasks
-		"retry", "cache", "batch", "artifacts", // unsupported by machines
+		"retry", "cache", "batch", "artifacts", "gang", // unsupported by machines
 		"parallel", "foreach", "matrix", "concurrency", "max_failures", "mutex", "semaphore", // only for workflows
 	}
 	used := map[protoreflect.Name]bool{}
