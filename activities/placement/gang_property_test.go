@@ -25,7 +25,7 @@ type gangYard struct {
 	asked map[claimKey]*historyv1.TaskRequest
 	on    map[claimKey]string
 	late  map[string][]*historyv1.TaskRequest // requests of members that have not been sent, by run
-	ended map[string]bool                     // gangs of which a member has ended, by gangID
+	ended map[string]bool                     // by gangID: some member has ended
 	next  int
 	seen  map[string]int
 }

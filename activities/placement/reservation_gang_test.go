@@ -62,8 +62,7 @@ func TestGangStartsInAStreamOfSmallTasks(t *testing.T) {
 	}
 }
 
-// TestGangsDoNotBlockEachOther checks that of several gangs, each of which needs most of the fleet, none holds a part of the nodes
-// that it needs, and that all start one after another, under load.
+// TestGangsDoNotBlockEachOther checks that three gangs start under load, one after another, if each needs most of the fleet.
 func TestGangsDoNotBlockEachOther(t *testing.T) {
 	y := newYard(t, Options{}, fourCores(5)...)
 	y.ask("ada", "stream", tasks("each", 300)...)

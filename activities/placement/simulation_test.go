@@ -57,8 +57,8 @@ func simulatedFleet(n int) (nodes []*v1.NodeSnapshot) {
 
 // simulatedTrace returns tasks of five owners over a time, in the order of their arrivals. Jobs have one task or a fan-out of a heavy
 // tail, and durations are those of a bounded Pareto distribution, as in the traces of public clusters (Reiss et al., "Heterogeneity
-// and Dynamicity of Clouds at Scale", SoCC 2012). Owner 0 asks for eight times as much as owner 4. The tasks of every twentieth job
-// are urgent, and those of every second one have a time limit.
+// and Dynamicity of Clouds at Scale", SoCC 2012). Owner 0 asks for eight times as much as owner 4. Every twentieth job is
+// urgent, and every second one has a time limit.
 func simulatedTrace(r *rand.Rand, count int, over time.Duration) (all []*simulatedTask) {
 	for job := 0; len(all) < count; job++ {
 		owner, at := pick(r, []float64{8, 5, 3, 2, 1}), time.Duration(r.Float64()*float64(over))

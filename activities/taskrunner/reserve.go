@@ -40,7 +40,7 @@ type reservedPlace struct {
 func (n *Node) Reserve(ctx context.Context, req *historyv1.ExecuteRequest) (*historyv1.ReserveResponse, error) {
 	key := keyOf(req, membersOf(req))
 	if req.GetStop() {
-		if p := n.reserved.take(key); p != nil {
+		if p := n.reserved.remove(key); p != nil {
 			p.release()
 		}
 		return &historyv1.ReserveResponse{}, nil
@@ -90,7 +90,7 @@ func (n *Node) reservedResponse(p *reservedPlace) *historyv1.ReserveResponse {
 
 // acquire waits for the place of an attempt on the node. A member of a gang has its place already.
 func (n *Node) acquire(ctx context.Context, a *attempt) (release func(), err error) {
-	if p := n.reserved.take(a.key); p != nil {
+	if p := n.reserved.remove(a.key); p != nil {
 		return p.release, nil
 	}
 	return n.Room.Acquire(ctx, a.req)
@@ -104,7 +104,7 @@ func (s *reservedPlaces) add(key attemptKey, p *reservedPlace) {
 	}
 	s.places[key] = p
 	p.expiry = time.AfterFunc(reserveFor, func() {
-		if s.take(key) == p {
+		if s.remove(key) == p {
 			p.release()
 		}
 	})
@@ -116,8 +116,8 @@ func (s *reservedPlaces) find(key attemptKey) *reservedPlace {
 	return s.places[key]
 }
 
-// take removes a place, frees its port, and returns the place, or nil if there is none. The caller gives it back.
-func (s *reservedPlaces) take(key attemptKey) *reservedPlace {
+// remove removes a place, closes its listener and returns it, or nil if there is none. The caller must release it.
+func (s *reservedPlaces) remove(key attemptKey) *reservedPlace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.places[key]

@@ -44,8 +44,8 @@ func (s *State) Dispatched(u *Unit) {
 // Unsendable ends a unit that cannot be sent to its node.
 func (s *State) Unsendable(u *Unit, why string) []Effect {
 	if u.gang != nil {
-		end := NewEnd(u.Place, s.attempt(u).Members[0])
-		end.Ended.State, end.Ended.Reason, end.Ended.Error, end.Ended.NoRetry = v1.TaskFailed, v1.ReasonPayload, why, true
+		end := s.memberEnd(u, v1.TaskFailed, v1.ReasonPayload, why)
+		end.Ended.NoRetry = true
 		s.endReserving(u, end)
 		return s.take()
 	}
@@ -242,9 +242,7 @@ func (s *State) Stop(i int) ([]Effect, bool) {
 	case u == nil:
 		return nil, false
 	case u.gang != nil && (u.Phase == Placed || u.Phase == Reserving):
-		end := NewEnd(u.Place, s.attempt(u).Members[0])
-		end.Ended.State = v1.TaskCancelled
-		s.endReserving(u, end)
+		s.endReserving(u, s.memberEnd(u, v1.TaskCancelled, "", ""))
 	case u.Phase == Withheld: // its end is known
 	case u.Phase == Placed:
 		s.stopPlaced(u, i)

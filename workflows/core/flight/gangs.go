@@ -110,9 +110,9 @@ func (s *State) Reserved(u *Unit, res *historyv1.ReserveResponse, isAnswered boo
 	g := u.gang
 	switch {
 	case !isAnswered:
-		s.endReserving(u, s.unpicked(u))
+		s.endReserving(u, s.notPickedUp(u))
 	case res.GetRefused() != "":
-		end := NewEnd(u.Place, s.attempt(u).Members[0])
+		end := s.memberEnd(u, "", "", "")
 		end.answered(&historyv1.ExecuteResponse{State: v1.AttemptMoved, Reason: res.GetRefused(), Error: res.GetError()})
 		s.endReserving(u, end)
 	default:
@@ -132,9 +132,16 @@ func (s *State) Reserved(u *Unit, res *historyv1.ReserveResponse, isAnswered boo
 	return s.take()
 }
 
-// unpicked returns the end of a unit that its node did not pick up.
-func (s *State) unpicked(u *Unit) End {
+// memberEnd returns the end of a member that was not dispatched.
+func (s *State) memberEnd(u *Unit, state, reason, text string) End {
 	end := NewEnd(u.Place, s.attempt(u).Members[0])
+	end.Ended.State, end.Ended.Reason, end.Ended.Error = state, reason, text
+	return end
+}
+
+// notPickedUp returns the end of a member whose node does not answer.
+func (s *State) notPickedUp(u *Unit) End {
+	end := s.memberEnd(u, "", "", "")
 	end.unanswered(Answer{Kind: NotPickedUp, Response: &historyv1.ExecuteResponse{}, Beat: &historyv1.ExecuteProgress{}})
 	return end
 }
@@ -167,9 +174,7 @@ func (s *State) memberEnded(u *Unit, end End) {
 func (s *State) endWith(u *Unit) {
 	switch {
 	case u.Phase == Placed, u.Phase == Reserving:
-		moved := NewEnd(u.Place, s.attempt(u).Members[0])
-		moved.Ended.State = v1.AttemptMoved
-		s.endReserving(u, moved)
+		s.endReserving(u, s.memberEnd(u, v1.AttemptMoved, "", ""))
 	case u.hasAttempt() && u.stopped == nil:
 		u.stopped = append(u.stopped, u.Lead)
 		if u.Phase == Attended {

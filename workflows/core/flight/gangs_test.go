@@ -23,7 +23,7 @@ func aGang(n int) *v1.Definition {
 	return def
 }
 
-// gangPlay is a run with a gang, whose members have a node each.
+// gangPlay is a run with one gang. Each member has a node of its own.
 type gangPlay struct{ *play }
 
 // beginGang returns a run whose gang waits for the places that its nodes reserve.

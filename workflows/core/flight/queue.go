@@ -185,9 +185,7 @@ func (s *State) requeue(u *Unit, reason, text string) {
 // giveBack releases the placement of a unit that has not started there.
 func (s *State) giveBack(u *Unit, reason, text string) {
 	if u.gang != nil {
-		end := NewEnd(u.Place, s.attempt(u).Members[0])
-		end.Ended.State, end.Ended.Reason, end.Ended.Error = v1.AttemptMoved, reason, text
-		s.endReserving(u, end)
+		s.endReserving(u, s.memberEnd(u, v1.AttemptMoved, reason, text))
 		return
 	}
 	s.placed = remove(s.placed, u)
