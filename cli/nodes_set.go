@@ -20,7 +20,7 @@ func newNodesSet(sys *system) *cobra.Command {
 		Long: `Sets on which terms a node takes tasks, in place of the flags of its worker, until they are
 cleared, even if the worker restarts. What is not set stays as it is. --only-for and
 --reserve-for together say what the node is kept for, and replace all that was set before.
-Use none for nothing, and --hours always.`,
+--only-for none, --while gaming=finish and --hours always undo a term.`,
 		Args: arguments(1, 1, "NAME"),
 	}
 	flags.add(cmd.Flags())

@@ -96,10 +96,14 @@ func (e *evaluator) couldIfOnline(v *view) bool {
 	return fitsAll(online, v)
 }
 
-// refusals returns every reason against a node.
+// refusals returns every reason against a node. What is in use does not count on a node that is too small when idle.
 func (e *evaluator) refusals(v *view) []string {
 	var out []string
-	for _, filters := range [][]filter{e.byName, e.byClass, e.byRoom} {
+	room := e.byRoom
+	if !fitsAll(totalFilters(), v) {
+		room = e.byCondition
+	}
+	for _, filters := range [][]filter{e.byName, e.byClass, room} {
 		for _, f := range filters {
 			if f.fits(v) {
 				continue

@@ -92,6 +92,15 @@ func TestExplainNamesNodeOfForeignTask(t *testing.T) {
 	}
 }
 
+// TestExplainNamesASizeOnce checks that what is in use is no second reason against a node that is too small.
+func TestExplainNamesASizeOnce(t *testing.T) {
+	q := newQueue(newClock(), aNode("a"))
+	got := q.Explain("r", aTask("t", withCores(99)))
+	if reasons := got.Nodes[0].Reasons; len(reasons) != 1 || reasons[0] != "has 4 cores of 99 asked" {
+		t.Errorf("the reasons are %q", reasons)
+	}
+}
+
 func TestExplainOfImpossible(t *testing.T) {
 	q := newQueue(newClock(), aNode("a"))
 	got := q.Explain("r", aTask("t", pinned("nowhere")))

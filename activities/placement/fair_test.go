@@ -158,6 +158,20 @@ func TestEchoDoesNotWaitForThreeHundredInstances(t *testing.T) {
 	}
 }
 
+// TestTasksOfARunStartInTheOrderInWhichTheyWereQueued checks that the instances of a fan-out let an older task of their run start
+// between them, if several places become free at once.
+func TestTasksOfARunStartInTheOrderInWhichTheyWereQueued(t *testing.T) {
+	y := newYard(t, Options{}, aNode("a"))
+	y.ask("ada", "large", aTask("large", withCores(4), withLimit(time.Hour)))
+	for _, task := range []string{"each[0]", "other", "each[1]", "each[2]", "each[3]"} {
+		y.clock.add(time.Second)
+		y.ask("ada", "small", aTask(task, withCores(2)))
+	}
+	if got := y.end("large", "large"); !slices.Equal(got, []string{"each[0]", "other"}) {
+		t.Errorf("%v were placed, want each[0] and other", got)
+	}
+}
+
 // TestBackfillEndsBeforeTheReservation checks that a less urgent task starts on a reserved node exactly if its
 // known duration ends in time, or if it fits beside.
 func TestBackfillEndsBeforeTheReservation(t *testing.T) {

@@ -138,10 +138,7 @@ func (pg *prefetchGuard) reconsider(o *order) {
 			continue
 		}
 		s.prospects.ranking.of = nil
-		s.inOrder = true
-		for _, l := range s.lines {
-			o.add(l)
-		}
+		o.open(s)
 	}
 	o.sort()
 }

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"time"
 )
 
@@ -92,6 +93,13 @@ type age struct {
 
 func (a age) before(b age) bool {
 	return a.queuedAt < b.queuedAt || a.queuedAt == b.queuedAt && a.seq < b.seq
+}
+
+func (a age) compare(b age) int {
+	if a.queuedAt != b.queuedAt {
+		return cmp.Compare(a.queuedAt, b.queuedAt)
+	}
+	return cmp.Compare(a.seq, b.seq)
 }
 
 // requestHeap is a heap of requests in the order of before.

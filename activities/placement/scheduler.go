@@ -99,10 +99,10 @@ func (sc *scheduler) pass() {
 	sc.startOrder()
 	sc.guard.startLevel(math.MaxInt32)
 	for {
-		l := sc.order.next()
+		l := sc.nextLine()
 		if sc.guard.reordered && (l == nil || l.priority < sc.guard.level.priority) {
 			sc.guard.reconsider(sc.order)
-			l = sc.order.next()
+			l = sc.nextLine()
 		}
 		if l == nil {
 			break
@@ -124,7 +124,7 @@ func (sc *scheduler) pass() {
 		}
 		sc.order.advance(l)
 		if l.class.waiting == 0 {
-			l.class.inOrder = false
+			sc.order.close(l.class)
 			sc.demand.retire(l.class)
 		}
 	}
@@ -136,6 +136,14 @@ func (sc *scheduler) pass() {
 	}
 	sc.demand.hasNews = false
 	sc.fleet.log.endPass()
+}
+
+// nextLine returns the next line, or nil if no class may still be placed.
+func (sc *scheduler) nextLine() *line {
+	if sc.order.classes == 0 {
+		return nil
+	}
+	return sc.order.next()
 }
 
 // startOrder adds the lines of the classes that may fit some node to the order, and ends the part
@@ -150,10 +158,8 @@ func (sc *scheduler) startOrder() {
 		if len(s.fresh) > 0 {
 			s.reopenKept() // new requests may be shorter
 		}
-		if s.inOrder = s.prospects.mayFit(); s.inOrder {
-			for _, l := range s.lines {
-				sc.order.add(l)
-			}
+		if s.prospects.mayFit() {
+			sc.order.open(s)
 		}
 	}
 	for _, s := range active {
@@ -182,7 +188,7 @@ func (sc *scheduler) failLine(l *line) {
 	s := l.class
 	sc.noteBlocked(l, "")
 	if len(s.kept) == 0 {
-		s.inOrder = false
+		sc.order.close(s)
 		sc.fail(s)
 		return
 	}

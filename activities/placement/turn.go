@@ -66,25 +66,6 @@ type agedLine struct {
 	*line
 }
 
-// turnLines is a heap of lines of one priority, the one with the oldest request first.
-type turnLines []agedLine
-
-func (h turnLines) Len() int           { return len(h) }
-func (h turnLines) Less(i, j int) bool { return h[i].before(h[j].age) }
-func (h turnLines) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *turnLines) Push(x any) { *h = append(*h, x.(agedLine)) }
-
-// Pop implements heap.Interface.
-func (h *turnLines) Pop() any {
-	last := len(*h) - 1
-	l := (*h)[last]
-	(*h)[last] = agedLine{}
-	*h = (*h)[:last]
-	return l
-}
-
 // turn is the part of an account in the order of one priority: the lines of a run, or the turns of
 // the accounts below it.
 type turn struct {
@@ -93,18 +74,21 @@ type turn struct {
 	level   float64
 	pass    uint64 // number of the order that it belongs to, or 0
 	below   turnHeap
-	lines   turnLines
+	lines   []agedLine // the one with the oldest request first, from next on
+	next    int        // index in lines; those before it have been removed
+	age     age        // of the request that is next
 }
 
-// first returns the request of the turn that is next.
-func (t *turn) first() *request {
-	for len(t.below) > 0 {
-		t = t.below[0]
+// noteFirst updates the age of the turn after its next line or turn below has changed.
+func (t *turn) noteFirst() {
+	if len(t.below) > 0 {
+		t.age = t.below[0].age
+	} else {
+		t.age = t.lines[t.next].age
 	}
-	return t.lines[0].line.first()
 }
 
-func (t *turn) isEmpty() bool { return len(t.below)+len(t.lines) == 0 }
+func (t *turn) isEmpty() bool { return len(t.below) == 0 && t.next == len(t.lines) }
 
 // turnHeap is a heap of turns: the lowest level first, and among equals the oldest request.
 type turnHeap []*turn
@@ -114,7 +98,7 @@ func (h turnHeap) Less(i, j int) bool {
 	if h[i].level != h[j].level {
 		return h[i].level < h[j].level
 	}
-	return h[i].first().before(h[j].first())
+	return h[i].age.before(h[j].age)
 }
 func (h turnHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 
@@ -138,6 +122,7 @@ type order struct {
 	now      time.Time
 	pass     uint64
 	levels   []priorityTurns // the highest priority first
+	classes  int             // request classes that may still be placed
 }
 
 // priorityTurns is the turns of one priority.
@@ -148,11 +133,30 @@ type priorityTurns struct {
 
 // start empties the order.
 func (o *order) start(now time.Time) {
-	o.now = now
+	o.now, o.classes = now, 0
 	o.pass++
 	for i := range o.levels {
 		clear(o.levels[i].turns)
 		o.levels[i].turns = o.levels[i].turns[:0]
+	}
+}
+
+// open adds the lines of a class that may be placed.
+func (o *order) open(s *requestClass) {
+	if !s.inOrder {
+		s.inOrder = true
+		o.classes++
+	}
+	for _, l := range s.lines {
+		o.add(l)
+	}
+}
+
+// close records that a class cannot be placed any more. Its lines remain until they are next.
+func (o *order) close(s *requestClass) {
+	if s.inOrder {
+		s.inOrder = false
+		o.classes--
 	}
 }
 
@@ -174,7 +178,7 @@ func (o *order) enter(t *turn, priority int32) {
 	if t.pass == o.pass {
 		return
 	}
-	t.pass, t.lines, t.below = o.pass, t.lines[:0], t.below[:0]
+	t.pass, t.lines, t.next, t.below = o.pass, t.lines[:0], 0, t.below[:0]
 	t.level = o.accounts.level(t.account, o.now)
 	if t.up != nil {
 		o.enter(t.up, priority)
@@ -202,7 +206,8 @@ func (o *order) sort() {
 func (h *turnHeap) sort() {
 	for _, t := range *h {
 		t.below.sort()
-		heap.Init(&t.lines)
+		slices.SortFunc(t.lines[t.next:], func(a, b agedLine) int { return a.compare(b.age) })
+		t.noteFirst()
 	}
 	heap.Init(h)
 }
@@ -215,7 +220,7 @@ func (o *order) next() *line {
 			for len(t.below) > 0 {
 				t = t.below[0]
 			}
-			return t.lines[0].line
+			return t.lines[t.next].line
 		}
 	}
 	return nil
@@ -224,7 +229,9 @@ func (o *order) next() *line {
 // remove removes the next line, l.
 func (o *order) remove(l *line) {
 	l.pass = 0
-	l.turn.lines.removeFirst()
+	t := l.turn
+	t.lines[t.next] = agedLine{}
+	t.next++
 	o.settle(l)
 }
 
@@ -237,20 +244,30 @@ func (o *order) advance(l *line) {
 		o.remove(l)
 		return
 	}
-	l.turn.lines[0].age = l.first().age
-	heap.Fix(&l.turn.lines, 0)
+	l.turn.moveFirst()
 	o.settle(l)
+}
+
+// moveFirst moves the next line back to where its first request belongs now. Instances have about the same age, so that is near.
+func (t *turn) moveFirst() {
+	l, i := t.lines[t.next].line, t.next
+	a := l.first().age
+	for ; i+1 < len(t.lines) && t.lines[i+1].age.before(a); i++ {
+		t.lines[i] = t.lines[i+1]
+	}
+	t.lines[i] = agedLine{a, l}
 }
 
 // settle restores the order of the turns that contain the next line, l.
 func (o *order) settle(l *line) {
 	for t := l.turn; t != nil; t = t.up {
 		siblings := o.siblings(t, l.priority)
-		switch {
-		case t.isEmpty():
+		if t.isEmpty() {
 			t.pass = 0
 			siblings.removeFirst()
-		case len(*siblings) > 1:
+			continue
+		}
+		if t.noteFirst(); len(*siblings) > 1 {
 			heap.Fix(siblings, 0)
 		}
 	}
@@ -271,17 +288,6 @@ func (h *turnHeap) removeFirst() {
 	(*h)[last] = nil
 	*h = (*h)[:last]
 	if last > 0 {
-		heap.Fix(h, 0)
-	}
-}
-
-// removeFirst removes the first line without comparing it, because it may be empty.
-func (h *turnLines) removeFirst() {
-	last := len(*h) - 1
-	h.Swap(0, last)
-	(*h)[last] = agedLine{}
-	*h = (*h)[:last]
-	if last > 1 {
 		heap.Fix(h, 0)
 	}
 }

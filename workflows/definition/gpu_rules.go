@@ -42,7 +42,11 @@ func (r gpuRules) check(task *v1.TaskDefinition, p *source.Path) {
 		target := p.Field("constraints").Field("targetNode")
 		r.Add(r.locate(target), target, target.Local()+" names whole GPUs, but resources ask for a part of one", "name the node alone")
 	}
-	if model := at.Field("gpuModel"); res.GetGpuModel() != "" && asked.Count == 0 && ofTarget == "" && !task.GetConstraints().GetRequiresGpu() {
+	model := at.Field("gpuModel")
+	if res.GetGpuModel() != "" && strings.Trim(res.GetGpuModel(), " -") == "" {
+		r.Add(r.locate(model), model, model.Local()+" names no model: spaces and hyphens do not count", "write a part of the name of the GPU, such as h100")
+	}
+	if res.GetGpuModel() != "" && asked.Count == 0 && ofTarget == "" && !task.GetConstraints().GetRequiresGpu() {
 		r.Add(r.locateKey(model), model, model.Local()+" is for tasks with a GPU", "add gpus or gpuMemoryMb")
 	}
 }
