@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"switchyard/dev/processes"
+	"switchyard/dev/testneeds"
 	"switchyard/docs/site"
 )
 
@@ -40,9 +41,10 @@ func section(t *testing.T, page, heading string) (before, found string) {
 	return before, found
 }
 
-// TestFleetFromPackages follows the pages about installing and upgrading on three bare machines: a first run within ten minutes, an
+// TestLongFleetFromPackages follows the pages about installing and upgrading on three bare machines: a first run within ten minutes, an
 // upgrade under a running task, and a removal.
-func TestFleetFromPackages(t *testing.T) {
+func TestLongFleetFromPackages(t *testing.T) {
+	testneeds.Long(t)
 	t.Parallel()
 	first, removal := section(t, "docs/operations/install.md", "Remove")
 	_, upgrade := section(t, "docs/operations/upgrade.md", "With the packages")
