@@ -29,20 +29,18 @@ type reservedPlaces struct {
 
 // reservedPlace is a place on the node, and a free TCP port if the member has rank 0.
 type reservedPlace struct {
-	release func()
+	release func()       // nil if the place was given up: it is not reserved again
 	port    net.Listener // nil for other ranks
 	expiry  *time.Timer
 }
 
 // Reserve reserves the place of a member of a gang until its attempt comes, at most for 45 s; with ExecuteRequest.stop the node gives
-// the place up. It is idempotent. A node that has no place answers why; an error is a fault of the node. The node gives a place up
-// after 45 s even if the request to do so overtakes the one for the place.
+// the place up, and a request for it that comes later or still waits is refused. It is idempotent. A node that has no place answers
+// why; an error is a fault of the node.
 func (n *Node) Reserve(ctx context.Context, req *historyv1.ExecuteRequest) (*historyv1.ReserveResponse, error) {
 	key := keyOf(req, membersOf(req))
 	if req.GetStop() {
-		if p := n.reserved.remove(key); p != nil {
-			p.release()
-		}
+		n.reserved.giveUp(key)
 		return &historyv1.ReserveResponse{}, nil
 	}
 	if p := n.reserved.find(key); p != nil {
@@ -76,11 +74,18 @@ func (n *Node) Reserve(ctx context.Context, req *historyv1.ExecuteRequest) (*his
 		return &historyv1.ReserveResponse{Refused: v1.ReasonNoRoom, Error: text}, nil
 	}
 	p.release = release
-	n.reserved.add(key, p)
+	if other := n.reserved.add(key, p); other != p {
+		release()
+		p.closePort()
+		p = other
+	}
 	return n.reservedResponse(p), nil
 }
 
 func (n *Node) reservedResponse(p *reservedPlace) *historyv1.ReserveResponse {
+	if p.release == nil {
+		return &historyv1.ReserveResponse{Refused: v1.ReasonGang, Error: "the place was given up before"}
+	}
 	res := &historyv1.ReserveResponse{Host: n.Host}
 	if p.port != nil {
 		res.Port = int32(p.port.Addr().(*net.TCPAddr).Port)
@@ -90,24 +95,45 @@ func (n *Node) reservedResponse(p *reservedPlace) *historyv1.ReserveResponse {
 
 // acquire waits for the place of an attempt on the node. A member of a gang has its place already.
 func (n *Node) acquire(ctx context.Context, a *attempt) (release func(), err error) {
-	if p := n.reserved.remove(a.key); p != nil {
+	if p := n.reserved.remove(a.key); p != nil && p.release != nil {
 		return p.release, nil
 	}
 	return n.Room.Acquire(ctx, a.req)
 }
 
-func (s *reservedPlaces) add(key attemptKey, p *reservedPlace) {
+// giveUp releases a place, and keeps it from being reserved again: the request for it may have been overtaken.
+func (s *reservedPlaces) giveUp(key attemptKey) {
+	s.mu.Lock()
+	p := s.take(key)
+	s.put(key, &reservedPlace{})
+	s.mu.Unlock()
+	p.expire()
+}
+
+// add adds a place until it expires, unless there is one with the same key. It returns the one that there is.
+func (s *reservedPlaces) add(key attemptKey, p *reservedPlace) *reservedPlace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if other := s.places[key]; other != nil {
+		return other
+	}
+	s.put(key, p)
+	return p
+}
+
+func (s *reservedPlaces) put(key attemptKey, p *reservedPlace) {
 	if s.places == nil {
 		s.places = map[attemptKey]*reservedPlace{}
 	}
 	s.places[key] = p
-	p.expiry = time.AfterFunc(reserveFor, func() {
-		if s.remove(key) == p {
-			p.release()
-		}
-	})
+	p.expiry = time.AfterFunc(reserveFor, func() { s.remove(key).expire() })
+}
+
+// expire releases a removed place, if there was one.
+func (p *reservedPlace) expire() {
+	if p != nil && p.release != nil {
+		p.release()
+	}
 }
 
 func (s *reservedPlaces) find(key attemptKey) *reservedPlace {
@@ -120,6 +146,10 @@ func (s *reservedPlaces) find(key attemptKey) *reservedPlace {
 func (s *reservedPlaces) remove(key attemptKey) *reservedPlace {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.take(key)
+}
+
+func (s *reservedPlaces) take(key attemptKey) *reservedPlace {
 	p := s.places[key]
 	if p == nil {
 		return nil

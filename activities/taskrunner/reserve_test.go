@@ -83,8 +83,48 @@ func TestReservedPlaceIsTheAttempts(t *testing.T) {
 			t.Errorf("the place is not given up: %v", err)
 		}
 	}
+	if res, err := b.Reserve(t.Context(), memberRequest(1)); err != nil || res.GetRefused() != v1.ReasonGang || room.free != 1 {
+		t.Errorf("a request that was overtaken is answered %v, %v", res, err)
+	}
 	b.BeginDrain(time.Time{}, "repair")
-	if res, err := b.Reserve(t.Context(), memberRequest(1)); err != nil || res.GetRefused() != v1.ReasonDraining || !strings.Contains(res.GetError(), "repair") {
+	next := memberRequest(1)
+	next.Claim++
+	if res, err := b.Reserve(t.Context(), next); err != nil || res.GetRefused() != v1.ReasonDraining || !strings.Contains(res.GetError(), "repair") {
 		t.Errorf("a draining node answers %v, %v", res, err)
+	}
+}
+
+// heldRoom is a room whose only place is free once open is closed.
+type heldRoom struct {
+	countedRoom
+	asked, open chan struct{}
+}
+
+func (r *heldRoom) Acquire(ctx context.Context, req *historyv1.ExecuteRequest) (func(), error) {
+	close(r.asked)
+	<-r.open
+	return r.countedRoom.Acquire(ctx, req)
+}
+
+// TestPlaceIsGivenUpWhileItIsAwaited checks that a node keeps no place that the run has given up meanwhile.
+func TestPlaceIsGivenUpWhileItIsAwaited(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, nil)
+	room := &heldRoom{countedRoom: countedRoom{free: 1}, asked: make(chan struct{}), open: make(chan struct{})}
+	b.Room, b.Incarnation = room, "this"
+	answered := make(chan *historyv1.ReserveResponse)
+	go func() {
+		res, _ := b.Reserve(context.WithoutCancel(t.Context()), memberRequest(0))
+		answered <- res
+	}()
+	<-room.asked
+	undo := memberRequest(0)
+	undo.Stop = true
+	if _, err := b.Reserve(t.Context(), undo); err != nil {
+		t.Fatal(err)
+	}
+	close(room.open)
+	if res := <-answered; res.GetRefused() != v1.ReasonGang || room.free != 1 {
+		t.Errorf("the node answers %v, and %d places are free", res, room.free)
 	}
 }

@@ -34,6 +34,8 @@ const (
 	// take. A node that waits for room answers sooner.
 	reserveTimeout = 30 * time.Second
 	reserveTry     = 12 * time.Second
+	// giveUpTimeout is how long a node may take to give a reserved place up, and how long the end of a run waits for that.
+	giveUpTimeout = 5 * time.Second
 	// restartTimeout is how long a node may take to restart the machine of an attempt, which is asked to shut down first.
 	restartTimeout = time.Minute
 	// PlacementPause is the wait before placement is called again after it could not answer.
@@ -105,6 +107,13 @@ func Reserve(node, name string) workflow.ActivityOptions {
 		RetryPolicy:            &temporal.RetryPolicy{InitialInterval: 200 * time.Millisecond, MaximumInterval: 2 * time.Second},
 		Summary:                "reserve a place for " + name + " on " + node,
 	}
+}
+
+// GiveUp returns the options of Reserve for a place that is not needed.
+func GiveUp(node, name string) workflow.ActivityOptions {
+	options := Reserve(node, name)
+	options.ScheduleToCloseTimeout, options.Summary = giveUpTimeout, "give the place of "+name+" on "+node+" up"
+	return options
 }
 
 // Restart returns the options of Steer for the restart of a machine, which is not retried. grace is how long the machine may take

@@ -26,6 +26,7 @@ func (r *run) continueAsNew() error {
 	if r.fly(effects); left || r.flight.OwesReleases() {
 		return nil
 	}
+	r.awaitGivenUp()
 	if r.tellNow() != nil || r.flushEvents() != nil || r.isOvertaken() {
 		return nil
 	}

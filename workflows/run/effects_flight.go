@@ -58,7 +58,11 @@ func (r *run) fly(effects []flight.Effect) {
 			req.Reattach, req.Stop = true, e.Stop
 			r.execute(e.Unit, req)
 		case flight.Reserve:
-			r.reserve(e.Unit, e.Undo)
+			if e.Undo {
+				r.giveUp(e.Unit)
+			} else {
+				r.reserve(e.Unit)
+			}
 		case flight.Cancel:
 			r.calls.Charge(calls.CommandCharge)
 			if cancel := r.cancels[e.Unit]; cancel != nil { // none yet for an attempt that was away before this execution

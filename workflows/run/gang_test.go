@@ -55,3 +55,30 @@ func TestGangRunsTogether(t *testing.T) {
 	}
 	workertest.Replay(t, "gang", limits.Run{}, h.History(""))
 }
+
+// TestCancelledGangGivesItsPlacesUp checks that a run that is cancelled while a node has not answered ends only after the others
+// have given their places up.
+func TestCancelledGangGivesItsPlacesUp(t *testing.T) {
+	t.Parallel()
+	c := workertest.Shared(t).Nodes(t, nil)
+	c.Start("a")
+	c.Start("b")
+	c.StartBehindLink("c").Cut()
+	h := c.Submit(c.Input(`{name: gang, tasks: {
+		train: {type: shell, spec: {command: x}, gang: {size: 3, perNode: 1}, resources: {cores: 0}}}}`))
+	answers := func() (n int) {
+		reserves := map[int64]bool{}
+		for _, e := range h.History("") {
+			reserves[e.GetEventId()] = e.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == names.ReserveActivity
+			if reserves[e.GetActivityTaskCompletedEventAttributes().GetScheduledEventId()] {
+				n++
+			}
+		}
+		return n
+	}
+	workertest.Eventually(t, "two nodes have reserved a place", func() bool { return answers() == 2 })
+	h.Cancel(nil)
+	if run := h.Wait(); run.GetState() != v1.RunCancelled || answers() != 4 {
+		t.Errorf("the run is %s, and the nodes have answered %d requests, want 4", run.GetState(), answers())
+	}
+}

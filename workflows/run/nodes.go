@@ -2,6 +2,7 @@ package run
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -123,14 +124,10 @@ func (r *run) execute(u *flight.Unit, req *historyv1.ExecuteRequest) {
 	})
 }
 
-// reserve asks the node of a member of a gang to reserve its place, or to keep it no more.
-func (r *run) reserve(u *flight.Unit, isUndone bool) {
+// reserve asks the node of a member of a gang to reserve its place.
+func (r *run) reserve(u *flight.Unit) {
 	options := options.Reserve(u.Node, r.core.Name(u.Lead))
-	answer := r.calls.Activity(options, names.ReserveActivity, r.data.ReserveRequest(u, isUndone), 0)
-	if isUndone {
-		return // a node that does not answer gives the place up by itself
-	}
-	r.calls.Watch(answer, func(f workflow.Future) {
+	r.calls.Watch(r.calls.Activity(options, names.ReserveActivity, r.data.ReserveRequest(u, false), 0), func(f workflow.Future) {
 		var res historyv1.ReserveResponse
 		err := f.Get(r.ctx, &res)
 		if err != nil {
@@ -138,6 +135,21 @@ func (r *run) reserve(u *flight.Unit, isUndone bool) {
 		}
 		r.fly(r.flight.Reserved(u, &res, err == nil))
 	})
+}
+
+// giveUp asks the node of a member of a gang to keep its place no more. A node that does not answer gives the place up by itself, later.
+func (r *run) giveUp(u *flight.Unit) {
+	options := options.GiveUp(u.Node, r.core.Name(u.Lead))
+	answer := r.calls.Activity(options, names.ReserveActivity, r.data.ReserveRequest(u, true), 0)
+	r.givenUp = append(slices.DeleteFunc(r.givenUp, workflow.Future.IsReady), answer)
+}
+
+// awaitGivenUp waits until nodes have been asked to give places up: Temporal drops the activities of an execution that has ended.
+func (r *run) awaitGivenUp() {
+	for _, answer := range r.givenUp {
+		_ = answer.Get(r.ctx, nil)
+	}
+	r.givenUp = nil
 }
 
 // startFor starts an activity about the attempt of a unit, which the effect Cancel cancels.

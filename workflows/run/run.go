@@ -60,6 +60,7 @@ type run struct {
 	cancels  map[*flight.Unit]workflow.CancelFunc // of the activities that wait for attempts
 	timers   map[flight.Timer]func()              // stop the timers
 	awaiting workflow.CancelFunc                  // of the activity that waits for the ends of workflows; nil if none runs
+	givenUp  []workflow.Future                    // requests to nodes to give places of gangs up
 
 	uncached []flight.End // ends whose results are to be cached
 

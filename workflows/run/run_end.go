@@ -17,6 +17,7 @@ import (
 // placements.
 func (r *run) finish(end *dag.End) (*historyv1.StatusResponse, error) {
 	r.awaitAbandonedEnd()
+	r.awaitGivenUp()
 	now, by := r.now(), r.commands.CancelledBy
 	if end.Reason == v1.ReasonRejected {
 		by = r.commands.Approval.GetBy()

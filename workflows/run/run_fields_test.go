@@ -80,6 +80,7 @@ func newTestEnvironment() *testsuite.TestWorkflowEnvironment {
 var kept = map[string]string{
 	"now":       "of this execution",
 	"awaiting":  "started again",
+	"givenUp":   "awaited before",
 	"core":      "TaskState.task",
 	"fanOuts":   "TaskState.partitions",
 	"settling":  "empty when the run continues as new",
