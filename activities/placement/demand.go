@@ -61,6 +61,18 @@ func (d *demand) requestOf(runID, task string) *request {
 	return nil
 }
 
+// anyMember returns the waiting request with the lowest name of the gang of a task, or nil if none waits.
+func (d *demand) anyMember(runID, task string) (first *request) {
+	if owner := d.runs[runID]; owner != nil {
+		for name, r := range owner.tasks {
+			if r.class.gang.GetTask() == task && r.state != assigned && (first == nil || name < first.task) {
+				first = r
+			}
+		}
+	}
+	return first
+}
+
 // add adds a request, which waits from now on.
 func (d *demand) add(owner *run, req *historyv1.TaskRequest, now time.Time) {
 	d.seq++

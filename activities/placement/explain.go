@@ -8,7 +8,7 @@ import (
 // Explain describes how the queue handles a task of a run. It returns the node that the task has
 // been assigned to and why, or why the task waits; and for every registered node, in the order of
 // their names, its score and every reason against it. If the queue does not hold the task, Explain
-// evaluates the request req. Resources that the task itself holds do not count against its node. No node is feasible for a member of
+// evaluates the request req. For the task of a gang, it describes why a member waits. Resources that the task itself holds do not count against its node. No node is feasible for a member of
 // a gang that is larger than the fleet could ever hold.
 // Explain does not change the state of the queue.
 func (q *Queue) Explain(runID string, req *historyv1.TaskRequest) *historyv1.ExplainResponse {
@@ -18,7 +18,11 @@ func (q *Queue) Explain(runID string, req *historyv1.TaskRequest) *historyv1.Exp
 	asked := newSpec(runID, req, ask)
 	s := &asked
 	var waits *request
-	if r := q.demand.requestOf(runID, req.GetTask()); r != nil {
+	if r := q.demand.requestOf(runID, req.GetTask()); r == nil && req.GetGang() != nil && req.GetGang().GetTask() == req.GetTask() {
+		if member := q.demand.anyMember(runID, req.GetTask()); member != nil {
+			res.Held, res.Reason, waits = true, member.waitsFor(), member
+		}
+	} else if r != nil {
 		s, res.Held = &r.class.spec, true
 		if r.state == assigned {
 			res.Chosen, res.Reason = r.place.node.name, r.whyThere()

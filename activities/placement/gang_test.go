@@ -286,6 +286,8 @@ func TestGangReasons(t *testing.T) {
 			want: "the nodes have room for 4 of 5 members at most: 1 node matches; add nodes", impossible: true},
 		{name: "one machine", nodes: live(aNode("a", onMachine("m")), aNode("b", onMachine("m"))), gang: gangOf("train", 5, 0),
 			want: "the nodes have room for 4 of 5 members at most: 2 nodes match; add nodes", impossible: true},
+		{name: "perNode is no limit", nodes: live(aNode("a", onMachine("m")), aNode("b", onMachine("m"))), gang: gangOf("train", 2, 1, withCores(3)),
+			want: "the nodes have room for 1 of 2 members at most: 2 nodes match; add nodes", impossible: true},
 		{name: "one is away", nodes: append(live(aNode("a")), stale(Node{Snapshot: aNode("b")})), gang: gangOf("train", 2, 1),
 			want:       "the nodes have room for 1 of 2 members at most: perNode 1, 1 node matches; wait until b is back, or add nodes or raise perNode",
 			impossible: true},
@@ -355,5 +357,17 @@ func TestGangBecomesPossibleWithAnotherNode(t *testing.T) {
 	y.SetNodes(live(aNode("a"), aNode("b")))
 	if y.pass(); !slices.Equal(y.nodesOf("g", "train"), []string{"a", "b"}) {
 		t.Errorf("placed %v: %v", y.on, y.why)
+	}
+}
+
+// TestExplainOfTheTaskOfAGang checks that the task says what keeps its members waiting, such as a quota.
+func TestExplainOfTheTaskOfAGang(t *testing.T) {
+	y := newYard(t, Options{NoReservations: true}, aNode("a"))
+	y.SetTerms(map[string]Terms{"ann": {MaxTasks: 1}})
+	gang := gangOf("train", 2, 0)
+	y.ask("ann", "g", gang...)
+	task := aTask("train", func(r *historyv1.TaskRequest) { r.Gang = gang[0].Gang })
+	if got := y.Explain("g", task); !got.GetHeld() || !strings.Contains(got.GetReason(), "quota of ann") {
+		t.Errorf("explained: %v", got)
 	}
 }
