@@ -68,4 +68,7 @@ func TestOwnersAreListedWithWhatTheyUse(t *testing.T) {
 	if got := run(t, "quotas", "set", "ann", "--gateway", f.url); got.code != exit.CodeUsage || !strings.Contains(got.stderr, "at least one of") {
 		t.Errorf("without a limit: %+v", got)
 	}
+	if got := quotaText(&v1.Quota{Cores: 2.5, Tasks: 1}); got != "2.5 cores, 1 task" {
+		t.Errorf("a quota is %q", got)
+	}
 }

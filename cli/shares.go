@@ -169,7 +169,7 @@ more.`,
 		if format.Value == output.JSON {
 			return output.WriteMessage(sys.stdout, res.GetOwner())
 		}
-		_, err = fmt.Fprintf(sys.screen, "%s may use at most %s at once\n", args[0], quotaText(res.GetOwner().GetQuota()))
+		_, err = fmt.Fprintf(sys.screen, "%s may use at most %s at once, and has no other limit\n", args[0], quotaText(res.GetOwner().GetQuota()))
 		return err
 	})
 	return cmd
@@ -179,6 +179,9 @@ more.`,
 func quotaText(q *v1.Quota) string {
 	var parts []string
 	add := func(n float64, unit string) {
+		if n == 1 {
+			unit = strings.TrimSuffix(unit, "s")
+		}
 		if n > 0 {
 			parts = append(parts, shortNumber(n)+" "+unit)
 		}
