@@ -61,9 +61,10 @@ tasks:
 	}, func(text string) bool {
 		return strings.Contains(text, "0/1 free") && strings.Contains(text, "0 (0.5 of it, 20000 MiB)")
 	})
-	if text, _ := do(t, s.Gateway, 0, "queue"); !strings.Contains(text, "0.5 GPUs") {
-		t.Errorf("the queue shows:\n%s", text)
-	}
+	processes.AwaitText(t, "the part that the queue shows", func() string {
+		stdout, _ := do(t, s.Gateway, 0, "queue")
+		return stdout
+	}, func(text string) bool { return strings.Contains(text, "0.5 GPUs") })
 	open(t, dir, "halves")
 	for _, id := range []string{id, third.ID, whole.ID} {
 		if r := s.End(t, id); r.State != "completed" {
